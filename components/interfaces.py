@@ -1,0 +1,321 @@
+"""What the parts of a run promise each other.
+
+This is the only module that all areas share: a part imports it and its own area, never a sibling. Read it from top
+to bottom and you have read the architecture: data come as `Batch`, networks are made from a `DataSpec`, an `Objective`
+turns networks and a batch into one loss per example and player, a training step is an ordered list of `Update`s, and
+the `Stepper` runs it.
+
+Shape letters: B examples of one replica, H W C image, Z latent, K classes, N images.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypedDict, runtime_checkable
+
+import keras
+import tensorflow as tf
+
+
+class UserError(ValueError):
+    """A mistake that the user can mend: the message names the rule, the value received and the remedy."""
+
+
+# --- data ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSpec:
+    """What a network must know of the data, and what a result must say of them."""
+
+    image_shape: tuple[int, int, int]  # H, W, C
+    num_classes: int  # 0 where there are no labels
+    num_examples: int
+    name: str
+    split: str
+    fingerprint: str  # changes whenever an example, or the order in which they are stored, does
+    notice: str = ""  # what the user must know of these data, such as a substitution; empty: nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostShard:
+    """This host builds rows [index * B / count, (index + 1) * B / count) of every global batch of B rows."""
+
+    index: int = 0
+    count: int = 1
+
+
+class Batch(TypedDict):
+    """One replica's rows of a global batch."""
+
+    image: tf.Tensor  # float32[B, H, W, C] in [-1, 1]
+    label: tf.Tensor  # int32[B] in [0, K), zeros where there are no labels
+
+
+@runtime_checkable
+class DataSource(Protocol):
+    """Real examples, addressed by (seed, index of the batch)."""
+
+    @property
+    def spec(self) -> DataSpec:
+        """Shape, size and identity of the data; opens them if need be."""
+        ...
+
+    def batches(
+        self, *, global_batch_size: int, seed: int, start_batch: int, host: HostShard = HostShard()
+    ) -> tf.data.Dataset:
+        """Return an endless dataset of `Batch`: element i is this host's part of global batch start_batch + i.
+
+        The element depends on nothing but (seed, start_batch + i, global_batch_size, host), so that a run which starts
+        at batch s sees what an uninterrupted one would have seen. Every shape is static.
+        """
+        ...
+
+
+# --- networks --------------------------------------------------------------------------------------------------------
+
+# generator([latents float32[B, Z], labels int32[B]], training=...) -> images float32[B, H, W, C] in [-1, 1]
+# discriminator([images, labels], training=...) -> {"logits": float32[B], ...}
+# A factory makes new variables at every call; it is called inside strategy.scope(), never by gin.
+NetworkFactory = Callable[[DataSpec], keras.Model]
+Networks = Mapping[str, keras.Model]
+
+
+def latent_dim(generator: keras.Model) -> int:
+    """Return Z of a generator: the width of its first input."""
+    return int(generator.inputs[0].shape[-1])
+
+
+# --- randomness ------------------------------------------------------------------------------------------------------
+
+
+class Random(Protocol):
+    """Stateless draws of one update, keyed by (run seed, update, purpose, step, repeat).
+
+    A draw is made for the whole global batch and a replica takes its own rows, so the numbers depend neither on how
+    many replicas there are nor on what was drawn before. The same purpose gives the same numbers.
+    """
+
+    def normal(self, purpose: str, shape: Sequence[int] = ()) -> tf.Tensor:
+        """Return float32[B, *shape], standard normal."""
+        ...
+
+    def uniform(self, purpose: str, shape: Sequence[int] = ()) -> tf.Tensor:
+        """Return float32[B, *shape], uniform in [0, 1)."""
+        ...
+
+    def integers(self, purpose: str, upper: int, shape: Sequence[int] = ()) -> tf.Tensor:
+        """Return int32[B, *shape], uniform in [0, upper)."""
+        ...
+
+    def occasion(self, purpose: str) -> str:
+        """Return `purpose/n` with n counting the calls, for draws that must differ from one call to the next."""
+        ...
+
+
+_CURRENT_RANDOM: ContextVar[Random | None] = ContextVar("current_random", default=None)
+
+
+@contextmanager
+def drawing_from(random: Random) -> Iterator[None]:
+    """Let layers that draw in training (dropout) find `random`: Keras gives a layer no argument for it."""
+    token = _CURRENT_RANDOM.set(random)
+    try:
+        yield
+    finally:
+        _CURRENT_RANDOM.reset(token)
+
+
+def current_random() -> Random:
+    """Return the `Random` of the update being computed; raises RuntimeError outside of one."""
+    random = _CURRENT_RANDOM.get()
+    if random is None:
+        raise RuntimeError("A layer draws random numbers only inside an update. Call the network with training=False.")
+    return random
+
+
+# --- losses ----------------------------------------------------------------------------------------------------------
+
+
+class PlayerLosses(NamedTuple):
+    """What an adversarial loss says of each player, one number per example, to be minimised."""
+
+    generator: tf.Tensor  # float32[B]
+    discriminator: tf.Tensor  # float32[B]
+
+
+# One function is the whole game: it serves both players, and relativistic losses fit.
+AdversarialLoss = Callable[[tf.Tensor, tf.Tensor], PlayerLosses]  # (real_logits float32[B], fake_logits float32[B])
+
+
+class Losses(NamedTuple):
+    """What an objective returns: one number per example, never a mean (the stepper alone reduces)."""
+
+    players: Mapping[str, tf.Tensor]  # {player: float32[B]}
+    metrics: Mapping[str, tf.Tensor] = {}  # {name: float32[B]}
+
+
+class Objective(Protocol):
+    """How networks, a batch and losses make the loss of one or more players."""
+
+    def __call__(self, networks: Networks, batch: Batch, *, random: Random) -> Losses:
+        """Return the losses of exactly those players that the update names."""
+        ...
+
+
+# --- a training step -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Player:
+    """Who moves: networks that one optimizer trains.
+
+    Attributes:
+      optimizer: makes a new optimizer; each player gets an instance of its own.
+      networks: names of the networks trained; None: the one that bears the player's name.
+      ema_decay: in [0, 1); keeps an exponential moving average of the networks' weights, which samples are drawn from.
+        The first updates use min(ema_decay, (1 + n) / (10 + n)) after n updates. None: no average.
+    """
+
+    optimizer: Callable[[], keras.optimizers.Optimizer]
+    networks: tuple[str, ...] | None = None
+    ema_decay: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained."""
+        if isinstance(self.optimizer, keras.optimizers.Optimizer):
+            raise UserError(
+                "`Player.optimizer` must be something that makes an optimizer, since two players never share one. "
+                f"Received the optimizer {type(self.optimizer).__name__}. In gin, leave off the parentheses: "
+                "`Player.optimizer = @keras.optimizers.Adam`."
+            )
+        if self.ema_decay is not None and not 0 <= self.ema_decay < 1:
+            raise UserError(f"`Player.ema_decay` must be in [0, 1), or None. Received {self.ema_decay}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update:
+    """One move of a training step: an objective and the players that descend on it together.
+
+    Attributes:
+      objective: gives the loss of every player named, and of no other.
+      players: {name: player}; the gradients of all are taken before any of them moves.
+      repeats: how often the move is made in a step, each time on a fresh batch: repeat r sees batch r of the step.
+      every: the move is made in the steps that this number divides.
+    """
+
+    objective: Objective
+    players: Mapping[str, Player]
+    repeats: int = 1
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse counts that make no move."""
+        for name in ("repeats", "every"):
+            if getattr(self, name) < 1:
+                raise UserError(f"`Update.{name}` must be at least 1. Received {getattr(self, name)}.")
+
+
+@runtime_checkable
+class Stepper(Protocol):
+    """Runs an ordered list of updates; knows no algorithm by name."""
+
+    step: tf.Variable  # int64, +1 per full list of updates
+    batches_per_step: int  # fresh global batches that one step draws
+    averages: Networks  # {network: its exponential moving average}, for players that keep one
+
+    def state(self) -> Mapping[str, Sequence[tf.Variable]]:
+        """Return all that the next step depends on beside the networks, for the checkpointer."""
+        ...
+
+    def run(self, iterator: Iterator[Batch], num_steps: int) -> Mapping[str, tf.Tensor]:
+        """Run `num_steps` steps in one call and return {metric: float32[], its mean over the steps run}."""
+        ...
+
+
+class StepperFactory(Protocol):
+    """Makes a stepper inside strategy.scope()."""
+
+    def __call__(
+        self,
+        *,
+        networks: Networks,
+        copy_network: Callable[[str], keras.Model],
+        updates: Sequence[Update],
+        global_batch_size: int,
+        seed: int,
+    ) -> Stepper:
+        """`copy_network(name)` makes another network of that name with the same weights, for averages."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hardware:
+    """What was chosen to run on, and why."""
+
+    strategy: tf.distribute.Strategy
+    accelerator: str  # "tpu", "gpu" or "cpu"
+    description: str  # one line for a person
+    shortfall: str = ""  # what was asked for and not found; empty: nothing
+
+
+StrategyFactory = Callable[[], Hardware]
+
+
+# --- state and results -----------------------------------------------------------------------------------------------
+
+
+class Checkpointer(Protocol):
+    """Saves and restores everything that shapes the next step."""
+
+    def restore_latest(self) -> int:
+        """Restore the newest whole checkpoint and return its step; 0 where there is none yet."""
+        ...
+
+    def restore(self, step: int) -> None:
+        """Restore the checkpoint of one step."""
+        ...
+
+    def save(self, step: int) -> None:
+        """Save all state as that of `step`; either the whole checkpoint is there afterwards, or nothing is."""
+        ...
+
+
+class CheckpointerFactory(Protocol):
+    """Makes a checkpointer over named lists of variables."""
+
+    def __call__(self, directory: str, state: Mapping[str, Sequence[tf.Variable]]) -> Checkpointer:
+        """`state` is {name: variables}; a restore must match each of them."""
+        ...
+
+
+class Sampler(Protocol):
+    """Draws images from a trained network."""
+
+    def sample(self, num_images: int, *, seed: int, labels: Sequence[int] | None = None) -> Any:
+        """Return uint8[N, H, W, C], the same for the same (seed, labels); labels None: classes in turn."""
+        ...
+
+
+SamplerFactory = Callable[[Networks, DataSpec], Sampler]
+
+
+class Writer(Protocol):
+    """Keeps what a run reports."""
+
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        """Write one point of every curve named."""
+        ...
+
+    def images(self, step: int, name: str, images: Any) -> None:
+        """Write one picture uint8[H, W, C]."""
+        ...
+
+    def close(self) -> None:
+        """Leave nothing unwritten."""
+        ...
+
+
+WriterFactory = Callable[[str], Writer]
+Action = Callable[[int, Mapping[str, float]], None]

@@ -1,0 +1,72 @@
+"""The list of parts that a gin file fills, and the checks between them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from components.interfaces import (
+    CheckpointerFactory,
+    DataSource,
+    NetworkFactory,
+    SamplerFactory,
+    StepperFactory,
+    StrategyFactory,
+    Update,
+    UserError,
+    WriterFactory,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A run: (this, seed, step) decides every number of it.
+
+    Attributes:
+      data: where real examples come from.
+      networks: {name: what makes the network}.
+      updates: the moves of one training step, in order.
+      train_steps: the run ends at this step.
+      global_batch_size: examples of one batch over all replicas of all hosts.
+      seed: of data order, latents, initial weights and everything else that is drawn.
+      strategy: chooses the hardware.
+      stepper: makes what runs the updates.
+      checkpointer: makes what saves and restores.
+      sampler: makes what draws images.
+      writers: make what keeps curves and pictures, each in the run folder.
+      steps_per_loop: steps run on the device between two looks of the host.
+      log_every, save_every, sample_every: in steps; multiples of steps_per_loop. The end of a run is always one of them.
+    """
+
+    data: DataSource
+    networks: Mapping[str, NetworkFactory]
+    updates: Sequence[Update]
+    train_steps: int
+    global_batch_size: int
+    seed: int
+    strategy: StrategyFactory
+    stepper: StepperFactory
+    checkpointer: CheckpointerFactory
+    sampler: SamplerFactory
+    writers: Sequence[WriterFactory] = ()
+    steps_per_loop: int = 1
+    log_every: int = 100
+    save_every: int = 1000
+    sample_every: int = 1000
+
+    def __post_init__(self) -> None:
+        """Refuse parts that contradict each other."""
+        for name in ("train_steps", "global_batch_size", "steps_per_loop", "log_every", "save_every", "sample_every"):
+            if getattr(self, name) < 1:
+                raise UserError(f"`Experiment.{name}` must be at least 1. Received {getattr(self, name)}.")
+        for name in ("log_every", "save_every", "sample_every"):
+            self._check_multiple(name)
+        if not self.updates:
+            raise UserError("`Experiment.updates` must name at least one update. Received none.")
+
+    def _check_multiple(self, name: str) -> None:
+        every, loop = getattr(self, name), self.steps_per_loop
+        if every % loop:
+            near = sorted({max(loop, every // loop * loop), (every // loop + 1) * loop})
+            raise UserError(
+                f"`steps_per_loop` must divide `{name}`. Received steps_per_loop={loop}, {name}={every}. "
+                f"Use {name}={' or '.join(map(str, near))}."
+            )
