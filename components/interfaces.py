@@ -79,7 +79,15 @@ class DataSource(Protocol):
 # discriminator([images, labels], training=...) -> {"logits": float32[B], ...}
 # A factory makes new variables at every call; it is called inside strategy.scope(), never by gin.
 NetworkFactory = Callable[[DataSpec], keras.Model]
-Networks = Mapping[str, keras.Model]
+
+
+class Networks(dict[str, keras.Model]):
+    """{name: network}, and `spec`, the data that they were made for."""
+
+    def __init__(self, networks: Mapping[str, keras.Model], spec: DataSpec) -> None:
+        """Hold `networks`, made for data of `spec`."""
+        super().__init__(networks)
+        self.spec = spec
 
 
 def latent_dim(generator: keras.Model) -> int:
@@ -223,10 +231,14 @@ class Stepper(Protocol):
 
     step: tf.Variable  # int64, +1 per full list of updates
     batches_per_step: int  # fresh global batches that one step draws
-    averages: Networks  # {network: its exponential moving average}, for players that keep one
+    averages: Mapping[str, keras.Model]  # {network: its exponential moving average}, for players that keep one
 
     def state(self) -> Mapping[str, Sequence[tf.Variable]]:
-        """Return all that the next step depends on beside the networks, for the checkpointer."""
+        """Return {name: variables}: all that the next step depends on, for the checkpointer."""
+        ...
+
+    def rehearse(self) -> None:
+        """Trace every objective without running it: faults in shapes, names and players show before step 0."""
         ...
 
     def run(self, iterator: Iterator[Batch], num_steps: int) -> Mapping[str, tf.Tensor]:
@@ -298,11 +310,15 @@ class Sampler(Protocol):
         ...
 
 
-SamplerFactory = Callable[[Networks, DataSpec], Sampler]
+SamplerFactory = Callable[[Networks], Sampler]
 
 
 class Writer(Protocol):
-    """Keeps what a run reports."""
+    """Keeps what a run reports; touches no file before it is given something."""
+
+    def rewind(self, step: int) -> None:
+        """Forget what was written after `step`, where the run now goes on: it was cut off before its next save."""
+        ...
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Write one point of every curve named."""
@@ -317,5 +333,5 @@ class Writer(Protocol):
         ...
 
 
-WriterFactory = Callable[[str], Writer]
+WriterFactory = Callable[[str], Writer]  # (run folder)
 Action = Callable[[int, Mapping[str, float]], None]

@@ -1,0 +1,1 @@
+"""The program: a gin file names the parts, `build` makes them, one loop runs them."""

@@ -1,0 +1,1 @@
+"""Real examples, addressed by (seed, index of the batch)."""

@@ -1,0 +1,1 @@
+"""Pure functions from logits to losses, one number per example."""

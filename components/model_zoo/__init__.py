@@ -1,0 +1,1 @@
+"""Networks, one file a family: each factory takes a DataSpec and returns a new Keras model."""

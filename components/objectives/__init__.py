@@ -1,0 +1,1 @@
+"""How networks, a batch and losses make the loss of a player."""

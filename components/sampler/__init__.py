@@ -1,0 +1,1 @@
+"""Draws images from trained networks."""

@@ -1,0 +1,1 @@
+"""The hardware, the training step and its randomness."""

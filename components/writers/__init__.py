@@ -1,0 +1,1 @@
+"""Keep the curves and pictures of a run."""

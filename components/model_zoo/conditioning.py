@@ -1,0 +1,87 @@
+"""Ways in which a class label enters a network."""
+
+import keras
+import numpy as np
+
+from components.interfaces import DataSpec, UserError
+
+
+def network_inputs(first: str, shape: tuple[int, ...]) -> tuple[keras.KerasTensor, keras.KerasTensor]:
+    """Return the two inputs of every network: (`first` float32[B, *shape], labels int32[B])."""
+    return keras.Input(shape, name=first), keras.Input((), dtype="int32", name="labels")
+
+
+def require_classes(spec: DataSpec, network: str) -> None:
+    """Raise UserError where `network` needs labels and the data have none."""
+    if spec.num_classes < 2:
+        raise UserError(
+            f"`{network}` is conditional and needs labelled data. Received {spec.name!r} with num_classes="
+            f"{spec.num_classes}. Bind labelled data or an unconditional network."
+        )
+
+
+@keras.saving.register_keras_serializable("gantry")
+class OneHot(keras.layers.Layer):
+    """Labels int32[B] as float32[B, num_classes]."""
+
+    def __init__(self, num_classes: int, **kwargs) -> None:
+        """Hold the number of classes."""
+        super().__init__(**kwargs)
+        self.num_classes = num_classes
+
+    def call(self, labels):
+        """Return the one-hot rows."""
+        return keras.ops.one_hot(labels, self.num_classes)
+
+    def get_config(self) -> dict:
+        """Return what makes an equal layer."""
+        return {**super().get_config(), "num_classes": self.num_classes}
+
+
+@keras.saving.register_keras_serializable("gantry")
+class LabelStripes(keras.layers.Layer):
+    """Labels int32[B] as images float32[B, H, W, channels] with one stripe of ones.
+
+    The H * W * channels numbers in row-major order are cut in num_classes equal stripes of
+    floor(H * W * channels / num_classes); stripe y is 1, the rest, leftover numbers included, is 0.
+    """
+
+    def __init__(self, height: int, width: int, num_classes: int, channels: int = 1, **kwargs) -> None:
+        """Hold the sizes; raises UserError where a stripe would be empty."""
+        super().__init__(**kwargs)
+        numbers = height * width * channels
+        if numbers < num_classes:
+            raise UserError(
+                f"A label image needs at least one number a class. Received {height} x {width} x {channels} for "
+                f"{num_classes} classes. Use channels={-(-num_classes // (height * width))}."
+            )
+        self.height, self.width, self.num_classes, self.channels = height, width, num_classes, channels
+        self._class_at = (np.arange(numbers) // (numbers // num_classes)).reshape(1, height, width, channels)
+
+    def call(self, labels):
+        """Return the label images."""
+        rows = keras.ops.reshape(labels, (-1, 1, 1, 1))
+        return keras.ops.cast(keras.ops.equal(rows, self._class_at.astype("int32")), self.compute_dtype)
+
+    def get_config(self) -> dict:
+        """Return what makes an equal layer."""
+        sizes = {name: getattr(self, name) for name in ("height", "width", "num_classes", "channels")}
+        return {**super().get_config(), **sizes}
+
+
+def projection_logits(features, labels, num_classes: int):
+    """Return logits float32[B] of a projection discriminator: w . features + embedding[label] . features.
+
+    Args:
+      features: float[B, F], pooled features of the images.
+      labels: int32[B].
+      num_classes: K; 0 leaves the second term out, which is an unconditional discriminator.
+
+    Reference: Miyato and Koyama, 2018, arXiv:1802.05637, equation 3 and figure 1d.
+    """
+    logits = keras.layers.Dense(1, dtype="float32", name="unconditional")(features)
+    if num_classes:
+        embedding = keras.layers.Embedding(num_classes, features.shape[-1], dtype="float32", name="embedding")(labels)
+        projection = keras.layers.Dot(axes=1, dtype="float32", name="projection")([embedding, features])
+        logits = keras.layers.Add(dtype="float32", name="add")([logits, projection])
+    return keras.layers.Flatten(dtype="float32", name="logits")(logits)[:, 0]

@@ -1,0 +1,68 @@
+"""Draws images from a generator."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from components.interfaces import Networks, UserError, latent_dim
+
+
+class ImageSampler:
+    """Images of the network "generator" in inference mode; see `interfaces.Sampler`.
+
+    Args:
+      networks: hold a generator; its moving average where the run keeps one.
+      chunk_size: images made at once; image i depends on (seed, i, its label, chunk_size) and on nothing else, so the
+        first images of a larger request are those of a smaller one.
+    """
+
+    def __init__(self, networks: Networks, *, chunk_size: int = 100) -> None:
+        """Hold the generator; nothing is drawn yet."""
+        if "generator" not in networks:
+            raise UserError(f"`ImageSampler` needs a network named 'generator'. Received {', '.join(networks)}.")
+        if chunk_size < 1:
+            raise UserError(f"`ImageSampler.chunk_size` must be at least 1. Received {chunk_size}.")
+        self._generator = networks["generator"]
+        self._num_classes = max(1, networks.spec.num_classes)
+        self._latent_dim = latent_dim(self._generator)
+        self._chunk_size = chunk_size
+        self._images = tf.function(self._images_of_chunk, autograph=False)
+
+    def sample(self, num_images: int, *, seed: int, labels: Sequence[int] | None = None) -> np.ndarray:
+        """Return uint8[N, H, W, C].
+
+        Args:
+          num_images: N, at least 1.
+          seed: of the latents.
+          labels: N classes; None: classes in turn, 0 1 2 ... 0 1 2 ...
+
+        Raises:
+          UserError: labels that are not N classes of the data.
+        """
+        classes = np.arange(num_images) % self._num_classes if labels is None else np.asarray(labels)
+        self._check(num_images, classes)
+        padded = np.zeros(-(-num_images // self._chunk_size) * self._chunk_size, np.int32)
+        padded[:num_images] = classes
+        chunks = [
+            self._images(tf.constant([seed, chunk], tf.int64), rows).numpy()
+            for chunk, rows in enumerate(padded.reshape(-1, self._chunk_size))
+        ]
+        return np.concatenate(chunks)[:num_images]
+
+    def _images_of_chunk(self, key: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        latents = tf.random.stateless_normal([self._chunk_size, self._latent_dim], key, alg="philox")
+        images = self._generator([latents, labels], training=False)
+        return tf.cast(tf.round(tf.clip_by_value(images * 127.5 + 127.5, 0.0, 255.0)), tf.uint8)
+
+    def _check(self, num_images: int, classes: np.ndarray) -> None:
+        if num_images < 1:
+            raise UserError(f"The number of images must be at least 1. Received {num_images}.")
+        if len(classes) != num_images:
+            raise UserError(f"There must be one label an image. Received {len(classes)} for {num_images} images.")
+        wrong = sorted({int(label) for label in classes if not 0 <= label < self._num_classes})
+        if wrong:
+            raise UserError(
+                f"Labels must be in [0, {self._num_classes}). Received {', '.join(map(str, wrong))}. "
+                f"The classes are 0 to {self._num_classes - 1}."
+            )

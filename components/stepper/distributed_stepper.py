@@ -1,0 +1,152 @@
+"""Runs an ordered list of updates on every replica, many steps in one call.
+
+What is decided here and nowhere else: sums over examples are divided by the global batch and summed over replicas, all
+randomness is keyed by (seed, update, purpose, step, repeat), and step s draws the batches
+[s * batches_per_step, (s + 1) * batches_per_step).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+
+import keras
+import tensorflow as tf
+
+from components.interfaces import Batch, Networks, Random, Update, UserError
+from components.stepper.players import seat_players
+from components.stepper.randomness import ReplicaRandom
+from components.stepper.update import LiveUpdate
+
+
+class DistributedStepper:
+    """The stepper for one device, many devices and many hosts; see `interfaces.Stepper`.
+
+    Made inside strategy.scope(). An update that is not due in a step, because of `every`, is decided by the host and
+    left out of the traced loop: an optimizer must not move inside a condition on replicas.
+    """
+
+    def __init__(
+        self,
+        *,
+        networks: Networks,
+        copy_network: Callable[[str], keras.Model],
+        updates: Sequence[Update],
+        global_batch_size: int,
+        seed: int,
+    ) -> None:
+        """Make optimizers and averages; raises UserError where players, networks and batch do not fit together."""
+        self._strategy = tf.distribute.get_strategy()
+        self._num_replicas = self._strategy.num_replicas_in_sync
+        if global_batch_size % self._num_replicas:
+            raise UserError(
+                f"The number of replicas must divide `global_batch_size`. Received {global_batch_size} for "
+                f"{self._num_replicas} replicas. Use {-(-global_batch_size // self._num_replicas) * self._num_replicas}."
+            )
+        self._per_replica_batch_size = global_batch_size // self._num_replicas
+        self._seed = seed
+        self._spec = networks.spec
+        self._players = seat_players(updates, networks, copy_network)
+        self._updates = [LiveUpdate(update, self._players, networks, global_batch_size) for update in updates]
+        self._names: dict[int, list[str]] = {}  # of the metrics of each update
+        self._sums: list[tf.Variable] = []
+        self.batches_per_step = max(update.repeats for update in updates)
+        self.averages = {n: copy for p in self._players.values() for n, copy in p.averages.items()}
+        self.step = tf.Variable(0, trainable=False, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+
+    def state(self) -> dict[str, list[keras.Variable | tf.Variable]]:
+        """Return {name: variables} of the step counter, the optimizers and the averages."""
+        state = {"step": [self.step]}
+        for name, player in self._players.items():
+            state[f"{name}/optimizer"] = list(player.optimizer.variables)
+            state |= {f"{network}/average": list(copy.variables) for network, copy in player.averages.items()}
+        return state
+
+    def rehearse(self) -> None:
+        """Trace every objective on abstract rows; learn the metrics' names, raise what would fail at step 0."""
+        if self._names:
+            return
+
+        def trace(batch: Batch) -> None:
+            for index, live in enumerate(self._updates):
+                self._names[index] = live.metric_names(batch, self._random(index, tf.constant(0, tf.int64), 0))
+
+        image = tf.TensorSpec([self._per_replica_batch_size, *self._spec.image_shape], tf.float32)
+        label = tf.TensorSpec([self._per_replica_batch_size], tf.int32)
+        on_replicas = tf.function(lambda batch: self._strategy.run(trace, (batch,)), autograph=False)
+        on_replicas.get_concrete_function({"image": image, "label": label})
+        with self._strategy.scope():
+            self._sums = [_replica_sums(len(self._names[index])) for index in range(len(self._updates))]
+
+    def run(self, iterator: Iterator[Batch], num_steps: int) -> dict[str, tf.Tensor]:
+        """Run `num_steps` steps; see `interfaces.Stepper.run`."""
+        self.rehearse()
+        first = int(self.step.numpy())
+        runs = [0] * len(self._updates)
+        for due, steps in groupby(range(first, first + num_steps), self._due):
+            count = len(list(steps))
+            self._loop(iterator, tf.constant(count), due)
+            runs = [n + count * update.update.repeats * d for n, update, d in zip(runs, self._updates, due, strict=True)]
+        if int(self.step.numpy()) != first + num_steps:
+            raise RuntimeError(f"Asked for step {first + num_steps}, arrived at {int(self.step.numpy())}.")
+        return self._means(self._take_sums(), runs)
+
+    def _due(self, step: int) -> tuple[bool, ...]:
+        """Say which updates are made in a step."""
+        return tuple(step % live.update.every == 0 for live in self._updates)
+
+    @tf.function(autograph=False)
+    def _loop(self, iterator: Iterator[Batch], num_steps: tf.Tensor, due: tuple[bool, ...]) -> None:
+        def body(done: tf.Tensor) -> tf.Tensor:
+            self._one_step(iterator, due)
+            return done + 1
+
+        tf.while_loop(lambda done: done < num_steps, body, [0])
+
+    def _one_step(self, iterator: Iterator[Batch], due: tuple[bool, ...]) -> None:
+        batches = [next(iterator) for _ in range(self.batches_per_step)]
+        step = self.step.read_value()
+        for index, live in enumerate(self._updates):
+            for repeat in range(live.update.repeats if due[index] else 0):
+                self._strategy.run(self._on_replica, (batches[repeat], step, index, repeat))
+        self.step.assign_add(1)
+
+    def _on_replica(self, batch: Batch, step: tf.Tensor, index: int, repeat: int) -> None:
+        metrics = self._updates[index](batch, self._random(index, step, repeat))
+        self._sums[index].assign_add(tf.stack([metrics[name] for name in self._names[index]]))
+
+    def _random(self, index: int, step: tf.Tensor, repeat: int) -> Random:
+        return ReplicaRandom(
+            seed=self._seed,
+            stream=str(index),
+            step=step,
+            repeat=repeat,
+            per_replica_batch_size=self._per_replica_batch_size,
+            replica=tf.distribute.get_replica_context().replica_id_in_sync_group,
+            num_replicas=self._num_replicas,
+        )
+
+    @tf.function(autograph=False)
+    def _take_sums(self) -> list[tf.Tensor]:
+        """Return every metric's sum over replicas and runs, and start again from 0."""
+        sums = [tf.identity(variable) for variable in self._sums]
+        for variable in self._sums:
+            variable.assign(tf.zeros_like(variable))
+        return sums
+
+    def _means(self, sums: Sequence[tf.Tensor], runs: Sequence[int]) -> dict[str, tf.Tensor]:
+        means: dict[str, tf.Tensor] = {}
+        for index, (total, count) in enumerate(zip(sums, runs, strict=True)):
+            if count:
+                means |= dict(zip(self._names[index], tf.unstack(total / count), strict=True))
+        return means
+
+
+def _replica_sums(size: int) -> tf.Variable:
+    """Return a float32[size] that each replica adds to on its own and that reads as the sum over replicas."""
+    return tf.Variable(
+        tf.zeros([size]),
+        trainable=False,
+        synchronization=tf.VariableSynchronization.ON_READ,
+        aggregation=tf.VariableAggregation.SUM,
+    )
+
+

@@ -1,0 +1,111 @@
+"""The live side of a player: its variables, its optimizer, its average."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import keras
+import tensorflow as tf
+
+from components.interfaces import Networks, Player, Update, UserError
+
+
+class LivePlayer:
+    """What a `Player` became inside strategy.scope().
+
+    Attributes:
+      name: as in the updates.
+      network_names: the networks trained.
+      trainable: their trainable variables.
+      optimizer: built for those.
+      averages: {network name: a copy that follows its average}.
+    """
+
+    def __init__(
+        self, name: str, player: Player, networks: Networks, copy_network: Callable[[str], keras.Model]
+    ) -> None:
+        """Make the optimizer and the averages; raises UserError for a network that is not there."""
+        self.name = name
+        self.network_names = (name,) if player.networks is None else tuple(player.networks)
+        self._networks = [_network(networks, network, name) for network in self.network_names]
+        self.trainable = [v for network in self._networks for v in network.trainable_variables]
+        self.optimizer = player.optimizer()
+        self.optimizer.build(self.trainable)
+        self._decay = player.ema_decay
+        averaged = () if player.ema_decay is None else self.network_names
+        self.averages = {network: copy_network(network) for network in averaged}
+
+    def move(self, gradients: Sequence[tf.Tensor | None]) -> None:
+        """Apply this replica's share of the gradients (Keras sums them over replicas) and move the averages."""
+        lost = [v.path for v, gradient in zip(self.trainable, gradients, strict=True) if gradient is None]
+        if lost:
+            raise UserError(
+                f"Every variable of player {self.name!r} must influence its loss. No gradient reaches: {', '.join(lost)}. "
+                "Give those variables to the player whose loss uses them, or leave them out of the network."
+            )
+        self.optimizer.apply(gradients, self.trainable)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Move each average; every replica computes the same numbers from the same weights."""
+        if not self.averages:
+            return
+        moves = tf.cast(self.optimizer.iterations, tf.float32)
+        decay = tf.minimum(self._decay, (1.0 + moves) / (10.0 + moves))
+        for name, network in zip(self.network_names, self._networks, strict=True):
+            averages = {id(v): a for v, a in zip(network.variables, self.averages[name].variables, strict=True)}
+            for variable in network.trainable_variables:
+                average = averages[id(variable)]
+                average.assign(average + (1.0 - decay) * (variable - average))
+            for variable in network.non_trainable_variables:  # statistics are averages already
+                averages[id(variable)].assign(variable)
+
+
+def seat_players(
+    updates: Sequence[Update], networks: Networks, copy_network: Callable[[str], keras.Model]
+) -> dict[str, LivePlayer]:
+    """Return {name: live player} of all updates; every trainable variable has exactly one owner.
+
+    Raises:
+      UserError: one name for two different players, a network with two owners or none, hidden generator state.
+    """
+    players: dict[str, Player] = {}
+    for update in updates:
+        for name, player in update.players.items():
+            if players.setdefault(name, player) != player:
+                raise UserError(f"A player must be the same in every update. Received two different ones named {name!r}.")
+    live = {name: LivePlayer(name, player, networks, copy_network) for name, player in players.items()}
+    _check_owners(live, networks)
+    for name, network in networks.items():
+        _check_stateless(name, network)
+    return live
+
+
+def _network(networks: Mapping[str, keras.Model], name: str, player: str) -> keras.Model:
+    if name not in networks:
+        raise UserError(
+            f"A player trains networks of the experiment. Player {player!r} names {name!r}; there are "
+            f"{', '.join(networks)}. Set `Player.networks`, or rename the network in `Experiment.networks`."
+        )
+    return networks[name]
+
+
+def _check_owners(players: Mapping[str, LivePlayer], networks: Networks) -> None:
+    for network in networks:
+        owners = [player.name for player in players.values() if network in player.network_names]
+        if len(owners) != 1 and networks[network].trainable_variables:
+            raise UserError(
+                f"Every network must be trained by exactly one player. Network {network!r} is trained by "
+                f"{' and '.join(owners) or 'none'}. Name it in one `Player.networks`, or take it out of "
+                "`Experiment.networks`."
+            )
+
+
+def _check_stateless(name: str, network: keras.Model) -> None:
+    """Refuse layers that hide generator state: it would repeat on every replica and be lost on resume."""
+    hidden = [v.path for v in network.non_trainable_variables if "seed_generator" in v.path]
+    hidden += [layer.path for layer in network._flatten_layers() if getattr(layer, "seed_generator", None) is not None]
+    if hidden:
+        raise UserError(
+            f"Randomness in training must be stateless. Network {name!r} holds generator state in "
+            f"{', '.join(sorted(set(hidden)))}. Use `components.model_zoo.layers.StatelessDropout` for dropout, and "
+            "`components.interfaces.current_random()` in layers of your own."
+        )

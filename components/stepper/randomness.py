@@ -1,0 +1,76 @@
+"""All randomness of training: stateless draws for the global batch, of which a replica takes its own rows."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+# The automatic choice of algorithm differs with and without XLA; this one does not.
+_ALGORITHM = "philox"
+_MOST_REPEATS = 2**16
+
+
+class ReplicaRandom:
+    """One replica's view of the draws of one update; see `interfaces.Random`.
+
+    Args:
+      seed: of the run, any integer.
+      stream: keeps apart updates that draw for the same purpose.
+      step: int64[], the step being run.
+      repeat: in [0, 2 ** 16), which repeat of the update this is.
+      per_replica_batch_size: B.
+      replica: int32[], which rows of the global batch are ours.
+      num_replicas: the global batch has B * num_replicas rows.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int,
+        stream: str,
+        step: tf.Tensor,
+        repeat: int,
+        per_replica_batch_size: int,
+        replica: tf.Tensor | int = 0,
+        num_replicas: int = 1,
+    ) -> None:
+        """Hold the key; nothing is drawn yet."""
+        self._prefix = f"{seed}/{stream}"
+        self._moment = tf.cast(step, tf.int64) * _MOST_REPEATS + repeat
+        self._rows = per_replica_batch_size
+        self._replica = replica
+        self._num_replicas = num_replicas
+        self._occasions: Counter[str] = Counter()
+
+    def normal(self, purpose: str, shape: Sequence[int] = ()) -> tf.Tensor:
+        """Return float32[B, *shape], standard normal."""
+        return self._own(tf.random.stateless_normal(self._whole(shape), self._key(purpose), alg=_ALGORITHM))
+
+    def uniform(self, purpose: str, shape: Sequence[int] = ()) -> tf.Tensor:
+        """Return float32[B, *shape], uniform in [0, 1)."""
+        return self._own(tf.random.stateless_uniform(self._whole(shape), self._key(purpose), alg=_ALGORITHM))
+
+    def integers(self, purpose: str, upper: int, shape: Sequence[int] = ()) -> tf.Tensor:
+        """Return int32[B, *shape], uniform in [0, upper)."""
+        whole, key = self._whole(shape), self._key(purpose)
+        return self._own(tf.random.stateless_uniform(whole, key, 0, upper, tf.int32, alg=_ALGORITHM))
+
+    def occasion(self, purpose: str) -> str:
+        """Return `purpose/n` with n counting the calls."""
+        self._occasions[purpose] += 1
+        return f"{purpose}/{self._occasions[purpose] - 1}"
+
+    def _key(self, purpose: str) -> tf.Tensor:
+        """Return int64[2]: who draws, and when."""
+        digest = hashlib.blake2b(f"{self._prefix}/{purpose}".encode(), digest_size=8).digest()
+        return tf.stack([tf.constant(int.from_bytes(digest, "big", signed=True), tf.int64), self._moment])
+
+    def _whole(self, shape: Sequence[int]) -> list[int]:
+        return [self._rows * self._num_replicas, *shape]
+
+    def _own(self, whole: tf.Tensor) -> tf.Tensor:
+        if self._num_replicas == 1:
+            return whole
+        begin = [self._replica * self._rows] + [0] * (whole.shape.rank - 1)
+        return tf.slice(whole, begin, [self._rows, *whole.shape[1:]])

@@ -1,0 +1,75 @@
+"""What happens beside training: each action is called with every visit to the device and knows when it is due."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from components.interfaces import Action, UserError, Writer
+from pipeline import grid
+from pipeline.build import Run
+from pipeline.status import StatusLine
+
+_PREVIEW_ROWS = 10
+
+
+def every(steps: int, last: int, action: Action) -> Action:
+    """Return `action` for the multiples of `steps` and for step `last` only."""
+
+    def due(step: int, metrics: Mapping[str, float]) -> None:
+        if step % steps == 0 or step == last:
+            action(step, metrics)
+
+    return due
+
+
+def refuse_nan(step: int, metrics: Mapping[str, float]) -> None:
+    """Stop the run before weights that are lost are saved over good ones.
+
+    Raises:
+      UserError: a metric is NaN or infinite.
+    """
+    lost = [name for name, value in metrics.items() if not math.isfinite(value)]
+    if lost:
+        raise UserError(
+            f"Training needs finite numbers. At or before step {step} these were not: {', '.join(lost)}. The last good "
+            "checkpoint is kept. Lower the learning rates, or choose another loss, and start again from it or anew."
+        )
+
+
+def log(run: Run, writers: Sequence[Writer], status: StatusLine) -> Action:
+    """Return the action that shows the status and writes curves, each point a mean over the steps since the last."""
+    experiment = run.experiment
+    sums: dict[str, tuple[float, int]] = {}
+    seen = run.step
+
+    def add(step: int, metrics: Mapping[str, float]) -> None:
+        nonlocal seen
+        for name, value in metrics.items():
+            total, count = sums.get(name, (0.0, 0))
+            sums[name] = total + value * (step - seen), count + step - seen
+        seen = step
+        means = {name: total / count for name, (total, count) in sums.items()}
+        status.show(step, means)
+        if step % experiment.log_every == 0 or step == experiment.train_steps:
+            status.keep(step, means)
+            for writer in writers:
+                writer.scalars(step, {**means, "timing/images_per_second": status.images_per_second})
+            sums.clear()
+
+    return add
+
+
+def draw(run: Run, writers: Sequence[Writer]) -> Action:
+    """Return the action that draws the same latents and classes again and again: the class is the column."""
+    columns = run.networks.spec.num_classes or _PREVIEW_ROWS
+
+    def preview(step: int, metrics: Mapping[str, float]) -> None:
+        images = run.sampler.sample(columns * _PREVIEW_ROWS, seed=run.experiment.seed)
+        for writer in writers:
+            writer.images(step, "samples", grid.tile(images, columns))
+
+    return preview
+
+
+def save(run: Run) -> Action:
+    """Return the action that saves a checkpoint."""
+    return lambda step, metrics: run.checkpointer.save(step)

@@ -1,0 +1,116 @@
+"""The composition root: from the parts that a gin file names to live objects, in the order in which they need each other."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from components.interfaces import (
+    Checkpointer,
+    DataSpec,
+    Hardware,
+    HostShard,
+    Networks,
+    Sampler,
+    Stepper,
+    UserError,
+)
+from pipeline.experiment import Experiment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """An experiment whose parts live: networks and optimizers have their variables, nothing has been restored."""
+
+    experiment: Experiment
+    hardware: Hardware
+    networks: Networks
+    stepper: Stepper
+    checkpointer: Checkpointer
+    sampler: Sampler
+
+    @property
+    def step(self) -> int:
+        """The step that the run has reached."""
+        return int(self.stepper.step.numpy())
+
+    def batches(self) -> Iterator[Any]:
+        """Return the real batches from the current step on, each split over this host's replicas."""
+        first = self.step * self.stepper.batches_per_step
+
+        def on_host(context: tf.distribute.InputContext) -> tf.data.Dataset:
+            per_replica = context.get_per_replica_batch_size(self.experiment.global_batch_size)
+            return self.experiment.data.batches(
+                global_batch_size=self.experiment.global_batch_size,
+                seed=self.experiment.seed,
+                start_batch=first,
+                host=HostShard(index=context.input_pipeline_id, count=context.num_input_pipelines),
+            ).rebatch(per_replica, drop_remainder=True)
+
+        return iter(self.hardware.strategy.distribute_datasets_from_function(on_host))
+
+
+def build(experiment: Experiment, *, hardware: Hardware, spec: DataSpec, checkpoints: Path) -> Run:
+    """Make every part of `experiment` for data of `spec` on `hardware`.
+
+    Args:
+      experiment: names the parts.
+      hardware: what to run on; every variable is made in the scope of its strategy.
+      spec: of the experiment's data; given apart, so that sampling needs no data.
+      checkpoints: folder of the checkpoints; nothing is written or read yet.
+
+    Raises:
+      UserError: parts that do not fit each other.
+    """
+    with hardware.strategy.scope():
+        networks = Networks({name: _network(experiment, name, spec) for name in experiment.networks}, spec)
+        stepper = experiment.stepper(
+            networks=networks,
+            copy_network=lambda name: _copy(experiment, networks, name),
+            updates=experiment.updates,
+            global_batch_size=experiment.global_batch_size,
+            seed=experiment.seed,
+        )
+        state = {f"{name}/network": network.variables for name, network in networks.items()}
+        checkpointer = experiment.checkpointer(str(checkpoints), {**state, **stepper.state()})
+    return Run(
+        experiment=experiment,
+        hardware=hardware,
+        networks=networks,
+        stepper=stepper,
+        checkpointer=checkpointer,
+        sampler=experiment.sampler(Networks({**networks, **stepper.averages}, spec)),
+    )
+
+
+def _network(experiment: Experiment, name: str, spec: DataSpec) -> keras.Model:
+    with _initial_weights(f"{experiment.seed}/{name}"):
+        network = experiment.networks[name](spec)
+    if not isinstance(network, keras.Model):
+        raise UserError(
+            f"A network factory returns a keras.Model. `Experiment.networks[{name!r}]` returned "
+            f"{type(network).__name__}."
+        )
+    return network
+
+
+def _copy(experiment: Experiment, networks: Networks, name: str) -> keras.Model:
+    copy = experiment.networks[name](networks.spec)
+    copy.set_weights(networks[name].get_weights())
+    return copy
+
+
+@contextmanager
+def _initial_weights(seed: str) -> Iterator[None]:
+    """Make the initial weights of a network a function of `seed`: Keras's initializers draw theirs from `random`."""
+    state = random.getstate()
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(state)

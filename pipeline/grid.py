@@ -1,0 +1,56 @@
+"""Many images in one picture, and images in files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from components.interfaces import UserError
+
+
+def tile(images: np.ndarray, columns: int) -> np.ndarray:
+    """Return uint8[rows * H, columns * W, C]: images uint8[N, H, W, C] row by row, never rescaled, the rest black."""
+    count, height, width, channels = images.shape
+    rows = -(-count // columns)
+    cells = np.zeros((rows * columns, height, width, channels), np.uint8)
+    cells[:count] = images
+    return cells.reshape(rows, columns, height, width, channels).swapaxes(1, 2).reshape(rows * height, -1, channels)
+
+
+def write(images: np.ndarray, labels: Sequence[int], output: Path, columns: int) -> None:
+    """Write images uint8[N, H, W, C] as one grid, one archive, or one file each.
+
+    Args:
+      images: to write.
+      labels: their N classes; the archive and the file names tell them.
+      output: ends in .png: a grid; in .npz: `images` uint8[N, H, W, C] and `labels` int32[N]; without an ending: a
+        folder of PNG files INDEX-LABEL.png.
+      columns: of the grid.
+
+    Raises:
+      UserError: another ending, or a place that cannot be written.
+    """
+    if output.suffix not in (".png", ".npz", ""):
+        raise UserError(f"`--output` ends in .png or .npz, or names a folder. Received {str(output)!r}.")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        if output.suffix == ".npz":
+            np.savez_compressed(output, images=images, labels=np.asarray(labels, np.int32))
+        elif output.suffix == ".png":
+            output.write_bytes(encode(tile(images, columns)))
+        else:
+            _write_folder(images, labels, output)
+    except OSError as error:
+        raise UserError(f"`--output` must be a place that can be written. {output}: {error.strerror or error}.") from error
+
+
+def encode(picture: np.ndarray) -> bytes:
+    """Return uint8[H, W, C] as PNG."""
+    return tf.io.encode_png(picture).numpy()
+
+
+def _write_folder(images: np.ndarray, labels: Sequence[int], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for index, (image, label) in enumerate(zip(images, labels, strict=True)):
+        (folder / f"{index:06d}-{label}.png").write_bytes(encode(image))

@@ -1,0 +1,121 @@
+"""Mode train: from gin files to a finished, or cleanly interrupted, run folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from components.interfaces import Action, Hardware, UserError, Writer
+from pipeline import actions, configs
+from pipeline.build import Run, build
+from pipeline.experiment import Experiment
+from pipeline.run_folder import FREE_TO_CHANGE, RunFolder
+from pipeline.status import StatusLine
+from pipeline.stop import StopSignal
+from pipeline.train import train
+
+
+def launch(
+    gin_files: Sequence[str],
+    gin_params: Sequence[str],
+    workdir: str | Path,
+    *,
+    require_accelerator: bool = False,
+    overwrite: bool = False,
+    force_resume: bool = False,
+) -> int:
+    """Train, or go on training, what the gin files name.
+
+    Args:
+      gin_files: names or paths, as `configs.find` takes them.
+      gin_params: gin text that overrides them.
+      workdir: the run folder.
+      require_accelerator: refuse to train on a CPU, or without the hardware asked for.
+      overwrite: delete the run that the folder holds.
+      force_resume: go on though the configuration has changed.
+
+    Returns:
+      The exit status: 0, or 130 and 143 where a signal stopped the run after saving.
+
+    Raises:
+      UserError: something to mend, found before anything is written.
+    """
+    config = configs.parse(gin_files, gin_params)
+    experiment, folder = config.experiment(), RunFolder(workdir)
+    hardware = choose_hardware(experiment, require_accelerator)
+    spec = experiment.data.spec
+    _say(f"Data: {spec.name} ({spec.split}), {spec.num_examples:,} images {_shape(spec.image_shape)}. {spec.notice}")
+    run = build(experiment, hardware=hardware, spec=spec, checkpoints=folder.checkpoints)
+    run.stepper.rehearse()
+    writers = [make(str(folder.path)) for make in experiment.writers]
+    config.refuse_unused()
+    _enter(folder, config.operative_text(), run, overwrite=overwrite, force_resume=force_resume)
+    return _train(run, folder, writers)
+
+
+def choose_hardware(experiment: Experiment, require_accelerator: bool) -> Hardware:
+    """Return the hardware that the experiment asks for, or what is there instead, and say so in one line."""
+    hardware = experiment.strategy()
+    _say(f"Hardware: {hardware.shortfall + ' Using ' if hardware.shortfall else ''}{hardware.description}.")
+    if require_accelerator and (hardware.shortfall or hardware.accelerator == "cpu"):
+        raise UserError(
+            f"`--require_accelerator` forbids to run without one. {hardware.shortfall or 'No TPU or GPU was found.'} "
+            "Check that the machine has one and that TensorFlow sees it, or leave the flag off."
+        )
+    return hardware
+
+
+def _enter(folder: RunFolder, text: str, run: Run, *, overwrite: bool, force_resume: bool) -> None:
+    """Make the folder this run's own and restore what it holds; nothing is written before both are decided."""
+    if overwrite:
+        folder.clear()
+    elif not force_resume:
+        old = folder.config.read_text() if folder.config.exists() else text
+        folder.require_same(configs.differences(old, text, ignore=FREE_TO_CHANGE), run.networks.spec)
+    step = run.checkpointer.restore_latest()
+    hardware = {"hardware": run.hardware.description, "seed": run.experiment.seed}
+    folder.write(text, hardware, run.networks.spec, step)
+    _say(f"Run folder: {folder.path}, {f'going on at step {step}' if step else 'a new run'}.")
+
+
+def _train(run: Run, folder: RunFolder, writers: Sequence[Writer]) -> int:
+    experiment, start = run.experiment, run.step
+    for writer in writers:
+        writer.rewind(start)
+    with StopSignal() as stop:
+        if start == 0:
+            actions.draw(run, writers)(0, {})
+        step = train(run, _actions(run, writers), stop)
+        if stop.requested:
+            run.checkpointer.save(step)
+    for writer in writers:
+        writer.close()
+    if step < experiment.train_steps:
+        _say(f"Stopped and saved at step {step} of {experiment.train_steps}. The same command goes on from there.")
+    else:
+        _say(f"Done: step {step}. Pictures, curves and weights are in {folder.path}{_pictures(folder)}.")
+        _say(f"More images: python -m pipeline.main --mode=sample --workdir={folder.path} --output=images.png")
+    return stop.exit_status if step < experiment.train_steps else 0
+
+
+def _actions(run: Run, writers: Sequence[Writer]) -> list[Action]:
+    """Return what happens beside training; nothing is saved before it is known to be finite."""
+    experiment, last = run.experiment, run.experiment.train_steps
+    status = StatusLine(run.step, last, experiment.global_batch_size)
+    return [
+        actions.refuse_nan,
+        actions.log(run, writers, status),
+        actions.every(experiment.sample_every, last, actions.draw(run, writers)),
+        actions.every(experiment.save_every, last, actions.save(run)),
+    ]
+
+
+def _pictures(folder: RunFolder) -> str:
+    pictures = sorted(folder.path.glob("samples/*.png"))
+    return f" (see {pictures[-1]})" if pictures else ""
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return " x ".join(map(str, shape))
+
+
+def _say(line: str) -> None:
+    print(line.strip(), flush=True)

@@ -1,0 +1,108 @@
+"""The run folder: what a stranger finds there, and whose run it is."""
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from components.interfaces import DataSpec, UserError
+
+# What a run may change when it goes on: none of it shapes a step, or a step beyond the last one.
+FREE_TO_CHANGE = (
+    "TRAIN_STEPS",
+    "experiment.Experiment.log_every",
+    "experiment.Experiment.sample_every",
+    "experiment.Experiment.save_every",
+    "experiment.Experiment.steps_per_loop",
+    "experiment.Experiment.train_steps",
+    "experiment.Experiment.writers",
+    "strategy.select.name",
+    "tf_checkpointer.TFCheckpointer.keep",
+)
+_OURS = ("config.gin", "manifest.json", "metrics.jsonl", "checkpoints", "events", "samples")
+_PACKAGES = ("gantry", "tensorflow", "tensorflow-tpu", "keras", "tensorflow-datasets", "gin-config", "numpy")
+
+
+class RunFolder:
+    """Paths of a run and what is kept beside its weights.
+
+    Args:
+      path: the folder; made when something is first written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Hold the path."""
+        self.path = Path(path)
+        self.config = self.path / "config.gin"
+        self.manifest = self.path / "manifest.json"
+        self.checkpoints = self.path / "checkpoints"
+
+    def require_run(self) -> None:
+        """Raise UserError where no run has been started."""
+        if not self.config.is_file() or not self.manifest.is_file():
+            raise UserError(f"`--workdir` must name the folder of a run. {self.path} holds no config.gin and manifest.json.")
+
+    def clear(self) -> None:
+        """Delete the run, and nothing that a run did not write."""
+        for name in _OURS:
+            path = self.path / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+    def require_same(self, differences: list[str], spec: DataSpec) -> None:
+        """Raise UserError where the folder holds another run than the one to be started."""
+        if not self.config.exists():
+            if self.checkpoints.exists():
+                raise UserError(
+                    f"A run folder with checkpoints has its config.gin. {self.path} has lost it. Put it back, choose "
+                    "another --workdir, or start anew with --overwrite."
+                )
+            return
+        before = self.spec().fingerprint
+        if before != spec.fingerprint:
+            differences = [*differences, f"the data's fingerprint: {before} -> {spec.fingerprint} ({spec.name})"]
+        if differences:
+            raise UserError(
+                f"{self.path} holds a run of another configuration:\n  "
+                + "\n  ".join(differences)
+                + "\nChoose another --workdir, undo the differences, start anew with --overwrite, or go on all the same "
+                "with --force_resume."
+            )
+
+    def spec(self) -> DataSpec:
+        """Return the spec of the data that the run was started on."""
+        data = json.loads(self.manifest.read_text())["data"]
+        return DataSpec(**{**data, "image_shape": tuple(data["image_shape"])})
+
+    def write(self, config: str, facts: Mapping[str, Any], spec: DataSpec, step: int) -> None:
+        """Write config.gin and manifest.json; a run that goes on keeps the list of its starts."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        starts = json.loads(self.manifest.read_text())["starts"] if self.manifest.exists() else []
+        starts.append({"step": step, "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "command": sys.argv, **facts})
+        manifest = {"versions": _versions(), "data": asdict(spec), "starts": starts}
+        _replace(self.config, config)
+        _replace(self.manifest, json.dumps(manifest, indent=2) + "\n")
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": sys.version.split()[0]}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file so that a kill leaves the old one or the new one."""
+    growing = path.with_name(path.name + ".writing")
+    growing.write_text(text)
+    growing.replace(path)

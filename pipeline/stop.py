@@ -1,0 +1,41 @@
+"""Stopping on purpose: the first signal asks, the second insists."""
+
+import os
+import signal
+from types import FrameType, TracebackType
+
+
+class StopSignal:
+    """Turns SIGINT and SIGTERM into a request while it is entered.
+
+    Attributes:
+      requested: the number of the signal received, or 0.
+    """
+
+    def __init__(self) -> None:
+        """Nothing was requested."""
+        self.requested = 0
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> "StopSignal":
+        """Take over both signals."""
+        self._before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Give both signals back."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    @property
+    def exit_status(self) -> int:
+        """0, or 128 + the number of the signal, as shells report it."""
+        return 128 + self.requested if self.requested else 0
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.requested:
+            os._exit(128 + number)
+        self.requested = number
+        # Not print: the signal may have interrupted one.
+        name = signal.Signals(number).name
+        os.write(2, f"\n{name}: finishing the steps in flight and saving; once more to quit at once.\n".encode())
