@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypedDict, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, TypedDict, runtime_checkable
 
 import keras
 import tensorflow as tf
+from annotated_types import Ge, Gt, Lt
 
+from components.errors import UserError as UserError
 
-class UserError(ValueError):
-    """A mistake that the user can mend: the message names the rule, the value received and the remedy."""
+# Annotations carry ranges: a configuration is checked against them before anything is built.
+Positive = Annotated[int, Gt(0)]
 
 
 # --- data ------------------------------------------------------------------------------------------------------------
@@ -188,7 +190,7 @@ class Player:
 
     optimizer: Callable[[], keras.optimizers.Optimizer]
     networks: tuple[str, ...] | None = None
-    ema_decay: float | None = None
+    ema_decay: Annotated[float, Ge(0), Lt(1)] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
@@ -215,8 +217,8 @@ class Update:
 
     objective: Objective
     players: Mapping[str, Player]
-    repeats: int = 1
-    every: int = 1
+    repeats: Positive = 1
+    every: Positive = 1
 
     def __post_init__(self) -> None:
         """Refuse counts that make no move."""

@@ -1,4 +1,4 @@
-"""The composition root: from the parts that a gin file names to live objects, in the order in which they need each other."""
+"""The composition root: from the parts that a gin file names to live objects, each after those that it needs."""
 
 import random
 from collections.abc import Iterator

@@ -7,6 +7,7 @@ from components.interfaces import (
     CheckpointerFactory,
     DataSource,
     NetworkFactory,
+    Positive,
     SamplerFactory,
     StepperFactory,
     StrategyFactory,
@@ -33,24 +34,24 @@ class Experiment:
       sampler: makes what draws images.
       writers: make what keeps curves and pictures, each in the run folder.
       steps_per_loop: steps run on the device between two looks of the host.
-      log_every, save_every, sample_every: in steps; multiples of steps_per_loop. The end of a run is always one of them.
+      log_every, save_every, sample_every: in steps; multiples of steps_per_loop. The end of a run always counts.
     """
 
     data: DataSource
     networks: Mapping[str, NetworkFactory]
     updates: Sequence[Update]
-    train_steps: int
-    global_batch_size: int
+    train_steps: Positive
+    global_batch_size: Positive
     seed: int
     strategy: StrategyFactory
     stepper: StepperFactory
     checkpointer: CheckpointerFactory
     sampler: SamplerFactory
     writers: Sequence[WriterFactory] = ()
-    steps_per_loop: int = 1
-    log_every: int = 100
-    save_every: int = 1000
-    sample_every: int = 1000
+    steps_per_loop: Positive = 1
+    log_every: Positive = 100
+    save_every: Positive = 1000
+    sample_every: Positive = 1000
 
     def __post_init__(self) -> None:
         """Refuse parts that contradict each other."""

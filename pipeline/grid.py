@@ -42,7 +42,9 @@ def write(images: np.ndarray, labels: Sequence[int], output: Path, columns: int)
         else:
             _write_folder(images, labels, output)
     except OSError as error:
-        raise UserError(f"`--output` must be a place that can be written. {output}: {error.strerror or error}.") from error
+        raise UserError(
+            f"`--output` must be a place that can be written. {output}: {error.strerror or error}."
+        ) from error
 
 
 def encode(picture: np.ndarray) -> bytes:

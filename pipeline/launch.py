@@ -14,19 +14,17 @@ from pipeline.train import train
 
 
 def launch(
-    gin_files: Sequence[str],
-    gin_params: Sequence[str],
+    config: configs.Config,
     workdir: str | Path,
     *,
     require_accelerator: bool = False,
     overwrite: bool = False,
     force_resume: bool = False,
 ) -> int:
-    """Train, or go on training, what the gin files name.
+    """Train, or go on training, what a configuration names.
 
     Args:
-      gin_files: names or paths, as `configs.find` takes them.
-      gin_params: gin text that overrides them.
+      config: as `configs.parse` returned it.
       workdir: the run folder.
       require_accelerator: refuse to train on a CPU, or without the hardware asked for.
       overwrite: delete the run that the folder holds.
@@ -38,17 +36,26 @@ def launch(
     Raises:
       UserError: something to mend, found before anything is written.
     """
-    config = configs.parse(gin_files, gin_params)
-    experiment, folder = config.experiment(), RunFolder(workdir)
-    hardware = choose_hardware(experiment, require_accelerator)
-    spec = experiment.data.spec
-    _say(f"Data: {spec.name} ({spec.split}), {spec.num_examples:,} images {_shape(spec.image_shape)}. {spec.notice}")
-    run = build(experiment, hardware=hardware, spec=spec, checkpoints=folder.checkpoints)
-    run.stepper.rehearse()
-    writers = [make(str(folder.path)) for make in experiment.writers]
+    folder = RunFolder(workdir)
+    try:
+        run = prepare(config.experiment(), folder, require_accelerator)
+        writers = [make(str(folder.path)) for make in run.experiment.writers]
+    except UserError as error:
+        raise UserError(config.explain(error)) from error
     config.refuse_unused()
     _enter(folder, config.operative_text(), run, overwrite=overwrite, force_resume=force_resume)
     return _train(run, folder, writers)
+
+
+def prepare(experiment: Experiment, folder: RunFolder, require_accelerator: bool) -> Run:
+    """Choose the hardware, open the data, build and rehearse every part; write nothing."""
+    hardware = choose_hardware(experiment, require_accelerator)
+    spec = experiment.data.spec
+    shape = " x ".join(map(str, spec.image_shape))
+    _say(f"Data: {spec.name} ({spec.split}), {spec.num_examples:,} images of {shape}.")
+    run = build(experiment, hardware=hardware, spec=spec, checkpoints=folder.checkpoints)
+    run.stepper.rehearse()
+    return run
 
 
 def choose_hardware(experiment: Experiment, require_accelerator: bool) -> Hardware:
@@ -111,10 +118,6 @@ def _actions(run: Run, writers: Sequence[Writer]) -> list[Action]:
 def _pictures(folder: RunFolder) -> str:
     pictures = sorted(folder.path.glob("samples/*.png"))
     return f" (see {pictures[-1]})" if pictures else ""
-
-
-def _shape(shape: Sequence[int]) -> str:
-    return " x ".join(map(str, shape))
 
 
 def _say(line: str) -> None:

@@ -14,13 +14,16 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from absl import flags, logging
+from absl import flags
+
+from components.errors import UserError
+from pipeline import configs, quiet
 
 # Nothing here imports TensorFlow: --help and a mistyped flag answer at once.
 
 _GIN_FILE = flags.DEFINE_multi_string("gin_file", [], "What to train: a path, or the name of a shipped file.")
 _GIN_PARAM = flags.DEFINE_multi_string(
-    "gin_param", [], "A line of gin that overrides the files, such as \"TRAIN_STEPS = 500\". Repeatable."
+    "gin_param", [], 'A line of gin that overrides the files, such as "TRAIN_STEPS = 500". Repeatable.'
 )
 _WORKDIR = flags.DEFINE_string("workdir", None, "The run folder. When training: runs/ and the gin file's name.")
 _MODE = flags.DEFINE_enum("mode", "train", ["train", "sample"], "What to do; sample needs only --workdir.")
@@ -31,7 +34,7 @@ _REQUIRE_ACCELERATOR = flags.DEFINE_bool("require_accelerator", False, "Refuse t
 _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Delete the run that --workdir holds and start anew.")
 _FORCE_RESUME = flags.DEFINE_bool("force_resume", False, "Go on with a run though its configuration has changed.")
 _CHECKPOINT = flags.DEFINE_string("checkpoint", "latest", "Sample from: latest, or a step.")
-_SEED = flags.DEFINE_integer("seed", 0, "Sample: the seed of the latents. (Training: --gin_param=\"SEED = 1\".)")
+_SEED = flags.DEFINE_integer("seed", 0, 'Sample: the seed of the latents. (Training: --gin_param="SEED = 1".)')
 _NUM_IMAGES = flags.DEFINE_integer("num_images", 100, "Sample: how many images.", lower_bound=1)
 _LABELS = flags.DEFINE_string("labels", "balanced", "Sample: balanced, a class (3), or classes in turn (0,1,2).")
 _OUTPUT = flags.DEFINE_string("output", None, "Sample: FILE.png (a grid), FILE.npz, or a folder of PNG files.")
@@ -49,11 +52,11 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("\nStopped before the first step: there was nothing to save.", file=sys.stderr)
         return 130
-    except Exception as error:
-        if _is_user_error(error):
-            return _mistake(str(error))
+    except UserError as error:
+        return _mistake(str(error))
+    except Exception:
         traceback.print_exc()
-        print(f"\nThis is a fault of the program, not yours. Run folder: {_WORKDIR.value or _workdir()}", file=sys.stderr)
+        print(f"\nA fault of the program, not yours. Run folder: {_WORKDIR.value or _workdir()}", file=sys.stderr)
         return 1
 
 
@@ -68,12 +71,12 @@ def _train() -> int:
     params = list(_GIN_PARAM.value)
     if _STRATEGY.value:
         params.append(f"from components.stepper import strategy\nstrategy.select.name = {_STRATEGY.value!r}")
-    _start_quietly()
+    quiet.start()
+    config = configs.parse(_GIN_FILE.value, params)
     from pipeline.launch import launch
 
     return launch(
-        _GIN_FILE.value,
-        params,
+        config,
         _WORKDIR.value or _workdir(),
         require_accelerator=_REQUIRE_ACCELERATOR.value,
         overwrite=_OVERWRITE.value,
@@ -84,7 +87,7 @@ def _train() -> int:
 def _sample() -> int:
     if not _WORKDIR.value:
         raise flags.Error("--mode=sample needs --workdir, the folder of a run.")
-    _start_quietly()
+    quiet.start()
     from pipeline.sample import sample
 
     return sample(
@@ -101,21 +104,9 @@ def _workdir() -> str:
     return f"runs/{Path(_GIN_FILE.value[-1]).stem}" if _GIN_FILE.value else "none"
 
 
-def _is_user_error(error: Exception) -> bool:
-    """Say whether the user can mend it; asked late, since the class lives beside TensorFlow."""
-    interfaces = sys.modules.get("components.interfaces")
-    return interfaces is not None and isinstance(error, interfaces.UserError)
-
-
 def _mistake(message: str) -> int:
     print(f"Error: {message}", file=sys.stderr)
     return 2
-
-
-def _start_quietly() -> None:
-    """Leave warnings and drop the chatter of TensorFlow's start."""
-    logging.set_verbosity(logging.WARNING)
-    logging.use_absl_handler()
 
 
 if __name__ == "__main__":

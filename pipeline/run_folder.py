@@ -45,7 +45,9 @@ class RunFolder:
     def require_run(self) -> None:
         """Raise UserError where no run has been started."""
         if not self.config.is_file() or not self.manifest.is_file():
-            raise UserError(f"`--workdir` must name the folder of a run. {self.path} holds no config.gin and manifest.json.")
+            raise UserError(
+                f"`--workdir` must name the folder of a run. {self.path} holds no config.gin and manifest.json."
+            )
 
     def clear(self) -> None:
         """Delete the run, and nothing that a run did not write."""
@@ -72,8 +74,8 @@ class RunFolder:
             raise UserError(
                 f"{self.path} holds a run of another configuration:\n  "
                 + "\n  ".join(differences)
-                + "\nChoose another --workdir, undo the differences, start anew with --overwrite, or go on all the same "
-                "with --force_resume."
+                + "\nChoose another --workdir, undo the differences, start anew with --overwrite, or go on "
+                + "all the same with --force_resume."
             )
 
     def spec(self) -> DataSpec:

@@ -1,0 +1,1 @@
+"""What a maintainer or a cluster user runs by hand: python -m tools.NAME."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import tensorflow as tf
 from absl import logging
 
-from components.interfaces import UserError
+from components.interfaces import Positive, UserError
 
 _PREFIX = "variables"
 # What reading a truncated, bit-flipped or half-deleted checkpoint raises; a wrong shape is a ValueError and no damage.
@@ -19,7 +19,8 @@ class TFCheckpointer:
     """Keeps the newest checkpoints of a run; see `interfaces.Checkpointer`.
 
     A checkpoint is written beside its place and moved there by one rename, so a kill at any moment leaves whole ones
-    only. TensorFlow's own index file, "checkpoint", is not used: where it is damaged a run would start from 0 in silence.
+    only. TensorFlow's own index file, "checkpoint", is not used: where it is damaged, a run would start from 0 in
+    silence.
 
     Args:
       directory: made at the first save.
@@ -27,7 +28,7 @@ class TFCheckpointer:
       keep: how many of the newest to keep, at least 1.
     """
 
-    def __init__(self, directory: str, state: Mapping[str, Sequence[tf.Variable]], *, keep: int = 3) -> None:
+    def __init__(self, directory: str, state: Mapping[str, Sequence[tf.Variable]], *, keep: Positive = 3) -> None:
         """Bind the variables; nothing is written."""
         if keep < 1:
             raise UserError(f"`TFCheckpointer.keep` must be at least 1. Received {keep}.")

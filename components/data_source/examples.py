@@ -99,10 +99,27 @@ def open_examples(
       name: of the data set, for messages.
 
     Raises:
-      UserError: images differ in size, have an odd number of channels, or are without label.
+      UserError: images differ in size, have 2 or more than 4 channels, lack labels, or are damaged.
     """
-    first, _ = decode(next(iter(records.stored_order(instructions).take(1))))
-    shape = tuple(first.shape)
+    try:
+        first, _ = decode(next(iter(records.stored_order(instructions).take(1))))
+        return _choose(instructions, index, decode, tuple(first.shape), memory_budget_mb=memory_budget_mb, name=name)
+    except tf.errors.OpError as error:
+        raise UserError(
+            f"Every example of the data set `{name}` must be readable. Received: {error.message[:300]} "
+            f"Delete the folder of {index.files[0]}, and the data set is prepared again."
+        ) from error
+
+
+def _choose(
+    instructions: Sequence[Any],
+    index: records.RecordIndex,
+    decode: Decoder,
+    shape: tuple[int, int, int],
+    *,
+    memory_budget_mb: int,
+    name: str,
+) -> Examples:
     check_channels(shape[2], name=name)
     needed = len(index.file) * int(np.prod(shape))
     if needed <= memory_budget_mb * 2**20:

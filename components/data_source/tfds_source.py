@@ -147,7 +147,7 @@ class TFDSSource:
             image_shape=held.image_shape,
             num_classes=decode.num_classes,
             num_examples=len(index.file),
-            name=builder.name,
+            name="/".join(filter(None, (builder.name, builder.info.config_name))),
             split=split,
             fingerprint=_fingerprint(builder, split, decode, index),
             notice=notice,

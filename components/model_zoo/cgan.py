@@ -9,13 +9,13 @@ Reference for the idea: Mirza and Osindero, 2014, arXiv:1411.1784.
 import keras
 from keras import layers
 
-from components.interfaces import DataSpec
+from components.interfaces import DataSpec, Positive
 from components.model_zoo.conditioning import LabelStripes, OneHot, network_inputs, require_classes
 from components.model_zoo.layers import StatelessDropout, batch_norm
 from components.model_zoo.sizes import smallest_map
 
 
-def generator(spec: DataSpec, *, latent_dim: int = 100) -> keras.Model:
+def generator(spec: DataSpec, *, latent_dim: Positive = 100) -> keras.Model:
     """Return ([latents float32[B, Z], labels int32[B]]) -> images float32[B, H, W, C] in (-1, 1).
 
     Args:
@@ -39,7 +39,7 @@ def generator(spec: DataSpec, *, latent_dim: int = 100) -> keras.Model:
     return keras.Model([latents, labels], images, name="generator")
 
 
-def discriminator(spec: DataSpec, *, label_channels: int = 1) -> keras.Model:
+def discriminator(spec: DataSpec, *, label_channels: Positive = 1) -> keras.Model:
     """Return ([images float32[B, H, W, C], labels int32[B]]) -> {"logits": float32[B]}, positive for real.
 
     Args:

@@ -1,7 +1,7 @@
 """Deep convolutional GANs of bindable width, conditional where the data have labels.
 
-Every entry of `widths` is a map twice as large (generator) or half as large (discriminator) as the one before, so height
-and width must be multiples of 2 ** len(widths).
+Every entry of `widths` is a map twice as large (generator) or half as large (discriminator) as the one before, so
+height and width must be multiples of 2 ** len(widths).
 
 Reference: Radford et al., 2015, arXiv:1511.06434, section 3; the discriminator's class term is a projection, Miyato and
 Koyama, 2018, arXiv:1802.05637.
@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import keras
 from keras import layers
 
-from components.interfaces import DataSpec
+from components.interfaces import DataSpec, Positive
 from components.model_zoo.conditioning import OneHot, network_inputs, projection_logits
 from components.model_zoo.layers import batch_norm
 from components.model_zoo.sizes import smallest_map
 
 
-def generator(spec: DataSpec, *, latent_dim: int = 100, widths: Sequence[int] = (128, 64)) -> keras.Model:
+def generator(spec: DataSpec, *, latent_dim: Positive = 100, widths: Sequence[Positive] = (128, 64)) -> keras.Model:
     """Return ([latents float32[B, Z], labels int32[B]]) -> images float32[B, H, W, C] in (-1, 1).
 
     Args:
@@ -45,7 +45,7 @@ def generator(spec: DataSpec, *, latent_dim: int = 100, widths: Sequence[int] = 
     return keras.Model([latents, labels], images, name="generator")
 
 
-def discriminator(spec: DataSpec, *, widths: Sequence[int] = (64, 128)) -> keras.Model:
+def discriminator(spec: DataSpec, *, widths: Sequence[Positive] = (64, 128)) -> keras.Model:
     """Return ([images float32[B, H, W, C], labels int32[B]]) -> {"logits": float32[B]}, positive for real.
 
     No normalisation, so that any gradient penalty fits.

@@ -7,6 +7,7 @@ Reference: Goodfellow et al., 2014, arXiv:1406.2661, algorithm 1; Mirza and Osin
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import tensorflow as tf
 
@@ -16,6 +17,7 @@ from components.interfaces import (
     Losses,
     Networks,
     Player,
+    Positive,
     Random,
     Update,
     UserError,
@@ -28,8 +30,8 @@ def alternating(
     loss: AdversarialLoss,
     generator: Player,
     discriminator: Player,
-    discriminator_repeats: int = 1,
-    first: str = "discriminator",
+    discriminator_repeats: Positive = 1,
+    first: Literal["discriminator", "generator"] = "discriminator",
 ) -> list[Update]:
     """Return [discriminator x n, generator], or the generator first: each move draws fakes of its own.
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from components.interfaces import Networks, UserError, latent_dim
+from components.interfaces import Networks, Positive, UserError, latent_dim
 
 
 class ImageSampler:
@@ -17,7 +17,7 @@ class ImageSampler:
         first images of a larger request are those of a smaller one.
     """
 
-    def __init__(self, networks: Networks, *, chunk_size: int = 100) -> None:
+    def __init__(self, networks: Networks, *, chunk_size: Positive = 100) -> None:
         """Hold the generator; nothing is drawn yet."""
         if "generator" not in networks:
             raise UserError(f"`ImageSampler` needs a network named 'generator'. Received {', '.join(networks)}.")

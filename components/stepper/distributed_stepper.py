@@ -37,9 +37,10 @@ class DistributedStepper:
         self._strategy = tf.distribute.get_strategy()
         self._num_replicas = self._strategy.num_replicas_in_sync
         if global_batch_size % self._num_replicas:
+            near = -(-global_batch_size // self._num_replicas) * self._num_replicas
             raise UserError(
-                f"The number of replicas must divide `global_batch_size`. Received {global_batch_size} for "
-                f"{self._num_replicas} replicas. Use {-(-global_batch_size // self._num_replicas) * self._num_replicas}."
+                "The number of replicas must divide `global_batch_size`. Received "
+                f"global_batch_size={global_batch_size} for {self._num_replicas} replicas. Use {near}."
             )
         self._per_replica_batch_size = global_batch_size // self._num_replicas
         self._seed = seed
@@ -50,7 +51,9 @@ class DistributedStepper:
         self._sums: list[tf.Variable] = []
         self.batches_per_step = max(update.repeats for update in updates)
         self.averages = {n: copy for p in self._players.values() for n, copy in p.averages.items()}
-        self.step = tf.Variable(0, trainable=False, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+        self.step = tf.Variable(
+            0, trainable=False, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
+        )
 
     def state(self) -> dict[str, list[keras.Variable | tf.Variable]]:
         """Return {name: variables} of the step counter, the optimizers and the averages."""
@@ -84,7 +87,9 @@ class DistributedStepper:
         for due, steps in groupby(range(first, first + num_steps), self._due):
             count = len(list(steps))
             self._loop(iterator, tf.constant(count), due)
-            runs = [n + count * update.update.repeats * d for n, update, d in zip(runs, self._updates, due, strict=True)]
+            runs = [
+                n + count * update.update.repeats * d for n, update, d in zip(runs, self._updates, due, strict=True)
+            ]
         if int(self.step.numpy()) != first + num_steps:
             raise RuntimeError(f"Asked for step {first + num_steps}, arrived at {int(self.step.numpy())}.")
         return self._means(self._take_sums(), runs)
@@ -148,5 +153,3 @@ def _replica_sums(size: int) -> tf.Variable:
         synchronization=tf.VariableSynchronization.ON_READ,
         aggregation=tf.VariableAggregation.SUM,
     )
-
-

@@ -38,8 +38,8 @@ class LivePlayer:
         lost = [v.path for v, gradient in zip(self.trainable, gradients, strict=True) if gradient is None]
         if lost:
             raise UserError(
-                f"Every variable of player {self.name!r} must influence its loss. No gradient reaches: {', '.join(lost)}. "
-                "Give those variables to the player whose loss uses them, or leave them out of the network."
+                f"Every variable of player {self.name!r} must influence its loss. No gradient reaches: "
+                f"{', '.join(lost)}. Give them to the player whose loss uses them, or leave them out of the network."
             )
         self.optimizer.apply(gradients, self.trainable)
         self._follow()
@@ -71,7 +71,9 @@ def seat_players(
     for update in updates:
         for name, player in update.players.items():
             if players.setdefault(name, player) != player:
-                raise UserError(f"A player must be the same in every update. Received two different ones named {name!r}.")
+                raise UserError(
+                    f"A player must be the same in every update. Received two different ones named {name!r}."
+                )
     live = {name: LivePlayer(name, player, networks, copy_network) for name, player in players.items()}
     _check_owners(live, networks)
     for name, network in networks.items():

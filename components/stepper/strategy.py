@@ -96,8 +96,8 @@ def _logical_cpus(name: str) -> Hardware:
     devices = [device.name for device in tf.config.list_logical_devices("CPU")][:count]
     if len(devices) < count:
         raise UserError(
-            f"A process fixes its logical CPUs when TensorFlow starts. Received {name!r} where there are {len(devices)}. "
-            "Start a new process for it."
+            f"A process fixes its logical CPUs when TensorFlow starts. Received {name!r} where there are "
+            f"{len(devices)}. Start a new process for it."
         )
     return Hardware(
         strategy=tf.distribute.MirroredStrategy(devices, cross_device_ops=tf.distribute.ReductionToOneDevice()),

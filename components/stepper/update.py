@@ -81,5 +81,3 @@ def _check_per_example(what: str, value: tf.Tensor, size: int) -> None:
             f"Losses and metrics are float32, one number per example, never a mean. {what} must be float32[{size}]; "
             f"received {value.dtype.name}{value.shape.as_list()}. Reduce over all axes but the first."
         )
-
-

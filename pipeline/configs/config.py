@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from components.errors import UserError
 from pipeline.configs import blame, checks, handover, idle, operative, parts, sources, usage, wiring
-from pipeline.configs.faults import raise_user_error, refuse, user_error
+from pipeline.configs.faults import raise_user_error, refuse
 from pipeline.configs.statements import written
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Config:
         try:
             return handover.configurable(self._parts.targets[root])()
         except ValueError as error:  # UserError is one
-            if isinstance(error, user_error()) or blame.is_third_party(self._parts, error):
+            if isinstance(error, UserError) or blame.is_third_party(self._parts, error):
                 raise_user_error(self.explain(error), error)
             raise
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+from components.errors import UserError
+
 
 @dataclass(frozen=True)
 class Place:
@@ -64,16 +66,9 @@ def _merged(faults: Iterable[Fault]) -> list[str]:
     return told
 
 
-def user_error() -> type[ValueError]:
-    """Return the class UserError; imported only when needed because the module that defines it imports TensorFlow."""
-    from components.interfaces import UserError
-
-    return UserError
-
-
 def raise_user_error(message: str, cause: BaseException | None = None) -> NoReturn:
     """Raise UserError."""
-    raise user_error()(message) from cause
+    raise UserError(message) from cause
 
 
 def nearest(name: str, candidates: Iterable[str], count: int = 3, likeness: float = 0.6) -> list[str]:
