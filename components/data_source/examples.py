@@ -1,5 +1,6 @@
 """The examples of a split, held in memory or read one by one, in the same order and with the same values."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,7 +18,15 @@ _CHUNK = 256
 class Examples(Protocol):
     """All examples of a split, addressed by number."""
 
-    image_shape: tuple[int, int, int]
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """H, W, C."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Changes with the examples and with their order."""
+        ...
 
     def gather(self, wanted: tf.data.Dataset) -> tf.data.Dataset:
         """Turn a dataset of example numbers int64[n], n static, into one of `Batch` with n rows."""
@@ -36,10 +45,12 @@ class HeldExamples:
     Attributes:
       images: uint8[N, H, W, C].
       labels: int32[N].
+      digest: of every byte and label, in order; the same for every preparation of the same data.
     """
 
     images: tf.Tensor
     labels: tf.Tensor
+    digest: str
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -60,12 +71,18 @@ class HeldExamples:
 class StreamedExamples:
     """Examples read and decoded when they are wanted: memory holds 12 bytes for each, and the batches on their way.
 
-    Records are read at random, which wants a local disk rather than a distant one.
+    Records are read at random, which wants a local disk rather than a distant one. Since the images are not read
+    beforehand, the digest is that of the lengths of their records.
     """
 
     index: records.RecordIndex
     decode: Decoder
     image_shape: tuple[int, int, int]
+
+    @property
+    def digest(self) -> str:
+        """Changes with the length of any record, and with their order."""
+        return self.index.digest
 
     def gather(self, wanted: tf.data.Dataset) -> tf.data.Dataset:
         """Turn a dataset of example numbers int64[n], n static, into one of `Batch` with n rows."""
@@ -153,5 +170,7 @@ def _load(instructions: Sequence[Any], decode: Decoder, *, count: int, shape: tu
             f"Every example must have a label. Received {(labels < 0).sum()} of {count} without in the data set "
             f"`{name}`. Bind `label_key = None` to train without labels, or use another split."
         )
+    digest = hashlib.sha256(images)
+    digest.update(labels.tobytes())
     with tf.device("/CPU:0"):  # a GPU has better uses for its memory
-        return HeldExamples(images=tf.constant(images), labels=tf.constant(labels))
+        return HeldExamples(images=tf.constant(images), labels=tf.constant(labels), digest=digest.hexdigest())

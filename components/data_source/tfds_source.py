@@ -149,7 +149,7 @@ class TFDSSource:
             num_examples=len(index.file),
             name="/".join(filter(None, (builder.name, builder.info.config_name))),
             split=split,
-            fingerprint=_fingerprint(builder, split, decode, index),
+            fingerprint=_fingerprint(builder, split, decode, held),
             notice=notice,
         )
         return _Opened(spec=spec, examples=held)
@@ -175,7 +175,7 @@ def _instructions(builder: tfds.core.DatasetBuilder, split: str) -> list:
       UserError: there is no such split, it is empty, or its files are no TFRecords.
     """
     try:
-        instructions = [part for part in builder.info.splits[split].file_instructions if part.take]
+        instructions = [part for part in builder.info.splits[split].file_instructions if part.take > 0]
     except (KeyError, ValueError, AssertionError) as error:
         sizes = ", ".join(f"{key} ({value.num_examples} examples)" for key, value in builder.info.splits.items())
         reason = " ".join(str(error).split())[:200]
@@ -204,13 +204,17 @@ def _split_of_substitute(builder: tfds.core.DatasetBuilder, split: str) -> tuple
     return whole, f", since it has no split `{split}`: do not compare results with those of `{split}`"
 
 
-def _fingerprint(builder: tfds.core.DatasetBuilder, split: str, decode: Decoder, index: records.RecordIndex) -> str:
-    """Return 16 hexadecimal digits that change with the data, their order, or what is read of them."""
+def _fingerprint(builder: tfds.core.DatasetBuilder, split: str, decode: Decoder, held: examples.Examples) -> str:
+    """Return 16 hexadecimal digits that change with the data, their order, or what is read of them.
+
+    Data held in memory enter byte by byte, data that are streamed by the lengths of their records. So the same data
+    get another fingerprint when a new `memory_budget_mb` moves them from one kind to the other.
+    """
     identity = (
         builder.info.full_name,
         split,
-        len(index.file),
-        index.digest,
+        held.image_shape,
+        held.digest,
         decode.image_key,
         decode.label_key,
         decode.image_size,

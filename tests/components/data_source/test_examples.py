@@ -18,7 +18,9 @@ def test_to_batch_every_byte_comes_back():
 
 
 def test_held_examples_graph_holds_no_copy_of_the_data():
-    held = examples.HeldExamples(images=tf.zeros([1000, 32, 32, 3], tf.uint8), labels=tf.zeros([1000], tf.int32))
+    held = examples.HeldExamples(
+        images=tf.zeros([1000, 32, 32, 3], tf.uint8), labels=tf.zeros([1000], tf.int32), digest=""
+    )
     batches = held.gather(tf.data.Dataset.from_tensors(tf.range(4, dtype=tf.int64)))
     [mapped] = batches._functions()  # what tf.data runs for each batch
     assert mapped.function.graph.as_graph_def().ByteSize() < 20_000  # the images alone are 3 MB

@@ -68,10 +68,10 @@ def test_unreachable_silent_host_is_left_when_time_is_up(silent):
 
 
 def test_unreachable_name_lookup_that_hangs_is_left_when_time_is_up(monkeypatch):
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: time.sleep(5))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: time.sleep(1) or [])
     start = time.monotonic()
     assert "no answer within 0.2 seconds" in network.unreachable(["http://host.invalid/a"], seconds=0.2)
-    assert time.monotonic() - start < 1
+    assert time.monotonic() - start < 0.9
 
 
 def test_unreachable_behind_a_proxy_asks_the_proxy(talking, monkeypatch):

@@ -5,12 +5,14 @@ import tensorflow as tf
 from components.data_source import order
 from components.interfaces import HostShard, UserError
 
+ONLY = HostShard()
+
 
 def examples(first: int, count: int, *, n: int, seed: int = 0) -> np.ndarray:
     return order.examples_at(first + tf.range(count, dtype=tf.int64), num_examples=n, seed=seed).numpy()
 
 
-def batch(index: int, *, n: int, size: int, seed: int = 0, host: HostShard = HostShard()) -> np.ndarray:
+def batch(index: int, *, n: int, size: int, seed: int = 0, host: HostShard = ONLY) -> np.ndarray:
     return order.batch_examples(index, num_examples=n, global_batch_size=size, seed=seed, host=host).numpy()
 
 
