@@ -272,6 +272,8 @@ class Hardware:
     accelerator: str  # "tpu", "gpu" or "cpu"
     description: str  # one line for a person
     shortfall: str = ""  # what was asked for and not found; empty: nothing
+    is_chief: bool = True  # the one process that writes, where several hosts share a run
+    wait_for_all: Callable[[], None] = lambda: None  # returns when all processes of the run have called it
 
 
 StrategyFactory = Callable[[], Hardware]

@@ -45,12 +45,14 @@ class Run:
 
         def on_host(context: tf.distribute.InputContext) -> tf.data.Dataset:
             per_replica = context.get_per_replica_batch_size(self.experiment.global_batch_size)
-            return self.experiment.data.batches(
+            batches = self.experiment.data.batches(
                 global_batch_size=self.experiment.global_batch_size,
                 seed=self.experiment.seed,
                 start_batch=first,
                 host=HostShard(index=context.input_pipeline_id, count=context.num_input_pipelines),
             ).rebatch(per_replica, drop_remainder=True)
+            # Said to be endless, or several hosts would prepare for a last, partial batch with shapes that are not static.
+            return batches.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
 
         return iter(self.hardware.strategy.distribute_datasets_from_function(on_host))
 

@@ -72,26 +72,30 @@ def choose_hardware(experiment: Experiment, require_accelerator: bool) -> Hardwa
 
 def _enter(folder: RunFolder, text: str, run: Run, *, overwrite: bool, force_resume: bool) -> None:
     """Make the folder this run's own and restore what it holds; nothing is written before both are decided."""
-    if overwrite:
+    if overwrite and run.hardware.is_chief:
         folder.clear()
-    elif not force_resume:
+    run.hardware.wait_for_all()
+    if not overwrite and not force_resume:
         old = folder.config.read_text() if folder.config.exists() else text
         folder.require_same(configs.differences(old, text, ignore=FREE_TO_CHANGE), run.networks.spec)
     step = run.checkpointer.restore_latest()
-    hardware = {"hardware": run.hardware.description, "seed": run.experiment.seed}
-    folder.write(text, hardware, run.networks.spec, step)
+    run.hardware.wait_for_all()
+    if run.hardware.is_chief:
+        facts = {"hardware": run.hardware.description, "seed": run.experiment.seed}
+        folder.write(text, facts, run.networks.spec, step)
     _say(f"Run folder: {folder.path}, {f'going on at step {step}' if step else 'a new run'}.")
 
 
 def _train(run: Run, folder: RunFolder, writers: Sequence[Writer]) -> int:
     experiment, start = run.experiment, run.step
-    for writer in writers:
-        writer.rewind(start)
+    if run.hardware.is_chief:
+        for writer in writers:
+            writer.rewind(start)
     with StopSignal() as stop:
-        if start == 0:
+        if start == 0 and run.hardware.is_chief:
             actions.draw(run, writers)(0, {})
-        step = train(run, _actions(run, writers), stop)
-        if stop.requested:
+        step = train(run, _actions(run, writers) if run.hardware.is_chief else [actions.refuse_nan], stop)
+        if stop.requested and run.hardware.is_chief:
             run.checkpointer.save(step)
     for writer in writers:
         writer.close()

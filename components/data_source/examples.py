@@ -170,7 +170,7 @@ def _load(instructions: Sequence[Any], decode: Decoder, *, count: int, shape: tu
             f"Every example must have a label. Received {(labels < 0).sum()} of {count} without in the data set "
             f"`{name}`. Bind `label_key = None` to train without labels, or use another split."
         )
-    digest = hashlib.sha256(images)
+    digest = hashlib.sha256(images.data)
     digest.update(labels.tobytes())
     with tf.device("/CPU:0"):  # a GPU has better uses for its memory
         return HeldExamples(images=tf.constant(images), labels=tf.constant(labels), digest=digest.hexdigest())

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import requests
-import urllib3
 
 _CONNECT_SECONDS = 10.0
 _SILENCE_SECONDS = 30.0
@@ -69,11 +68,12 @@ def bounded_requests() -> Iterator[None]:
     """
     send = requests.adapters.HTTPAdapter.send
 
-    def bounded(adapter: Any, request: Any, *args: Any, timeout: Any = None, **kwargs: Any) -> Any:
-        adapter.max_retries = urllib3.util.retry.Retry(total=_RETRIES, backoff_factor=0.2)
-        return send(adapter, request, *args, timeout=timeout or (_CONNECT_SECONDS, _SILENCE_SECONDS), **kwargs)
+    def bounded(adapter: Any, request: Any, **kwargs: Any) -> Any:
+        kwargs["timeout"] = kwargs.get("timeout") or (_CONNECT_SECONDS, _SILENCE_SECONDS)
+        adapter.max_retries = requests.adapters.Retry(total=_RETRIES, backoff_factor=0.2)
+        return send(adapter, request, **kwargs)
 
-    requests.adapters.HTTPAdapter.send = bounded  # type: ignore[method-assign]
+    requests.adapters.HTTPAdapter.send = bounded  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:

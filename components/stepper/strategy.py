@@ -70,7 +70,7 @@ def _tpu() -> Hardware:
 
 
 def _multi_worker() -> Hardware:
-    cluster = json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster", {})
+    cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
     if not cluster.get("worker"):
         raise UserError(
             "`--strategy=multi_worker` needs the environment variable TF_CONFIG, which lists the workers. Received "
@@ -80,7 +80,18 @@ def _multi_worker() -> Hardware:
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     kind = "gpu" if tf.config.list_physical_devices("GPU") else "cpu"
     description = f"{len(cluster['worker'])} workers, {strategy.num_replicas_in_sync} replicas"
-    return Hardware(strategy=strategy, accelerator=kind, description=description)
+
+    @tf.function
+    def wait_for_all() -> None:
+        strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(lambda: tf.constant(1.0)), axis=None)
+
+    return Hardware(
+        strategy=strategy,
+        accelerator=kind,
+        description=description,
+        is_chief=strategy.cluster_resolver.task_id == 0,
+        wait_for_all=wait_for_all,
+    )
 
 
 def _logical_cpus(name: str) -> Hardware:

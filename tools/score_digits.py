@@ -1,0 +1,202 @@
+"""Reads generated digits with an independent classifier: are they the digits asked for, and as varied as real ones?
+
+    python -m pipeline.main --mode=sample --workdir=runs/quickstart --num_images=5000 --output=digits.npz
+    python -m tools.score_digits digits.npz
+
+The classifier learns half of the embedded digits, shifted, turned and zoomed at random; the other half measures it, and
+stands beside the samples as what real digits score. The classifier is kept in $XDG_CACHE_HOME/gantry, or ~/.cache.
+Exit status: 0 done; 2 a file that cannot be scored.
+"""
+
+import argparse
+import os
+import sys
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from components.errors import UserError
+from pipeline import quiet
+
+_EPOCHS = 30
+_RECIPE = f"2-{_EPOCHS}"  # names the cached classifier; count up when _train changes
+_MOST_PER_CLASS = 500  # images compared pairwise
+_DUPLICATE = 0.25  # nearer than this share of the class's mean distance of real digits is nearly the same picture
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Images uint8[N, 28, 28, 1] and the classes int32[N] that they are, or were asked to be."""
+
+    images: np.ndarray
+    labels: np.ndarray
+
+
+@dataclass(frozen=True)
+class Score:
+    """What is said of a set of digits; arrays hold one number a class, NaN where the set has none of it."""
+
+    count: int
+    accuracy: float  # share that is read as the digit asked for
+    class_accuracy: np.ndarray
+    feature_distance: np.ndarray  # mean over pairs of images of the class that are read as such, in features
+    pixel_distance: np.ndarray  # the same in pixels
+    duplicates: float  # share that has an image of the same class nearly like it
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Score the file that `argv` names, print a table, return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tools.score_digits", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("samples", help="npz of images uint8[N,28,28,1] and labels int32[N]")
+    path = parser.parse_args(argv).samples
+    try:
+        samples = read_samples(path)
+        quiet.start()
+        learnt, held_out = real_halves()
+        classifier = cached_classifier(learnt)
+        real = score(held_out, classifier)
+        report(score(samples, classifier, real), real)
+    except UserError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def read_samples(path: str) -> Digits:
+    """Return the digits in an npz file; raises UserError for anything that is not such a file."""
+    rule = "Samples are an npz file of `images` uint8[N,28,28,1] and `labels` int32[N] in 0 to 9."
+    remedy = "Write one by python -m pipeline.main --mode=sample --num_images=5000 --output=FILE.npz."
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            images, labels = archive["images"], archive["labels"]
+    except (OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+        raise UserError(f"{rule} Received {path}: {' '.join(str(error).split())} {remedy}") from error
+    received = f"{path}: images {images.dtype}{list(images.shape)}, labels {labels.dtype}{list(labels.shape)}"
+    fits = images.dtype == np.uint8 and images.shape[1:] == (28, 28, 1) and len(images) > 0
+    if not fits or labels.shape != images.shape[:1] or labels.dtype.kind not in "iu":
+        raise UserError(f"{rule} Received {received}. {remedy}")
+    if labels.min() < 0 or labels.max() > 9:
+        raise UserError(f"{rule} Received labels from {labels.min()} to {labels.max()} in {path}. {remedy}")
+    return Digits(images, labels)
+
+
+def real_halves() -> tuple[Digits, Digits]:
+    """Return the embedded digits in two halves of 2,500, cut at random, always alike."""
+    from components.data_source.tfds_source import TFDSSource
+
+    source = TFDSSource(name="mnist_5k")
+    count = source.spec.num_examples
+    batch = next(iter(source.batches(global_batch_size=count, seed=0, start_batch=0)))  # one epoch: each digit once
+    images = np.round(batch["image"].numpy() * 127.5 + 127.5).astype(np.uint8)
+    labels = batch["label"].numpy()
+    half = count // 2
+    return Digits(images[:half], labels[:half]), Digits(images[half:], labels[half:])
+
+
+def cached_classifier(learnt: Digits) -> Any:
+    """Return the classifier of these digits, trained at the first call (about a minute) and kept in a file."""
+    import hashlib
+
+    import keras
+
+    fingerprint = hashlib.sha256(learnt.images.tobytes() + learnt.labels.tobytes()).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gantry"
+    path = cache / f"digit_classifier-{fingerprint}-{_RECIPE}.keras"
+    if path.exists():
+        return keras.saving.load_model(path)
+    print(f"Training the classifier once; it is kept in {path}.", flush=True)
+    classifier = _train(learnt)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(f".{os.getpid()}.keras")
+        classifier.save(unfinished)
+        unfinished.replace(path)
+    except OSError as error:
+        raise UserError(f"The cache must be writable. Received {cache}: {error}. Set XDG_CACHE_HOME.") from error
+    return classifier
+
+
+def _train(digits: Digits) -> Any:
+    """Return a keras.Model: images float32[B, 28, 28, 1] in [0, 255] -> (features float32[B, 128], logits [B, 10])."""
+    import keras
+    from keras import layers
+
+    keras.utils.set_random_seed(0)
+    images = keras.Input((28, 28, 1))
+    x = layers.Rescaling(1 / 127.5, offset=-1.0)(images)
+    x = layers.RandomTranslation(0.1, 0.1, fill_mode="constant", fill_value=-1.0)(x)
+    x = layers.RandomRotation(0.04, fill_mode="constant", fill_value=-1.0)(x)
+    x = layers.RandomZoom((-0.1, 0.1), (-0.1, 0.1), fill_mode="constant", fill_value=-1.0)(x)
+    for channels in (32, 64):
+        x = layers.Conv2D(channels, 3, padding="same", activation="relu")(x)
+        x = layers.MaxPooling2D()(layers.BatchNormalization(momentum=0.9)(x))
+    features = layers.Dense(128, activation="relu", name="features")(layers.Dropout(0.3)(layers.Flatten()(x)))
+    logits = layers.Dense(10, name="logits")(layers.Dropout(0.5)(features))
+    steps = _EPOCHS * -(-len(digits.images) // 64)
+    classifier = keras.Model(images, logits)
+    classifier.compile(
+        keras.optimizers.Adam(keras.optimizers.schedules.CosineDecay(2e-3, steps)),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
+    classifier.fit(digits.images, digits.labels, batch_size=64, epochs=_EPOCHS, verbose=0)
+    return keras.Model(images, [features, logits])
+
+
+def score(digits: Digits, classifier: Any, real: Score | None = None) -> Score:
+    """Return the score of `digits`; `real` gives the scale of duplicates, None: they are themselves the real ones."""
+    features, logits = classifier.predict(digits.images, batch_size=500, verbose=0)
+    right = logits.argmax(axis=-1) == digits.labels
+    pixels = digits.images.reshape(len(digits.images), -1) / np.float32(255)
+    class_accuracy, feature_distance, pixel_distance = np.full((3, 10), np.nan)
+    near = []
+    for digit in np.unique(digits.labels):
+        asked = digits.labels == digit
+        class_accuracy[digit] = right[asked].mean()
+        chosen = np.flatnonzero(asked & right)[:_MOST_PER_CLASS]  # a wrong digit is an error, not variety
+        if len(chosen) > 1:
+            feature_distance[digit] = _distances(features[chosen]).sum() / (len(chosen) * (len(chosen) - 1))
+            distances = _distances(pixels[chosen])
+            pixel_distance[digit] = distances.sum() / (len(chosen) * (len(chosen) - 1))
+            scale = (real or Score(0, 0.0, class_accuracy, feature_distance, pixel_distance, 0.0)).pixel_distance[digit]
+            np.fill_diagonal(distances, np.inf)
+            near.extend(distances.min(axis=1) < _DUPLICATE * scale)
+    duplicates = float(np.mean(near)) if near else float("nan")
+    return Score(len(right), float(right.mean()), class_accuracy, feature_distance, pixel_distance, duplicates)
+
+
+def _distances(rows: np.ndarray) -> np.ndarray:
+    """Return the Euclidean distances float[N, N] of rows float[N, D]."""
+    squares = (rows**2).sum(axis=1)
+    return np.sqrt(np.maximum(squares[:, None] + squares[None] - 2 * rows @ rows.T, 0.0) * (1 - np.eye(len(rows))))
+
+
+def report(samples: Score, real: Score) -> None:
+    """Print both scores side by side, and diversity as a ratio to that of real digits."""
+    print(f"Classifier: {real.accuracy:.2%} of {real.count:,} real digits that it has not seen are read rightly.")
+    print(f"\n{'':32}samples  real digits")
+    print(f"{'images':30}{samples.count:9,}{real.count:13,}")
+    print(f"{'class accuracy':30}{samples.accuracy:9.2%}{real.accuracy:13.2%}")
+    print(f"{'nearly the same as another':30}{samples.duplicates:9.2%}{real.duplicates:13.2%}")
+    ratios = {
+        "features": samples.feature_distance / real.feature_distance,
+        "pixels": samples.pixel_distance / real.pixel_distance,
+    }
+    for name, ratio in ratios.items():
+        known = ratio[~np.isnan(ratio)]
+        mean, least = (known.mean(), known.min()) if len(known) else (float("nan"), float("nan"))
+        print(f"{f'variety in {name}: mean':30}{mean:9.2f}{1.0:13.2f}\n{'  of the least varied class':30}{least:9.2f}")
+    print("\nclass  accuracy  real accuracy  variety in features  in pixels")
+    for digit in np.flatnonzero(~np.isnan(samples.class_accuracy)):
+        print(
+            f"{digit:5}{samples.class_accuracy[digit]:10.1%}{real.class_accuracy[digit]:15.1%}"
+            f"{ratios['features'][digit]:21.2f}{ratios['pixels'][digit]:11.2f}"
+        )
+    print("\nVariety: mean distance of two images of a class, as a share of the same for real digits.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
