@@ -4,11 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from components.interfaces import Action, UserError, Writer
-from pipeline import grid
 from pipeline.build import Run
+from pipeline.montage import montage, one_of_each
 from pipeline.status import StatusLine
-
-_PREVIEW_ROWS = 10
 
 
 def every(steps: int, last: int, action: Action) -> Action:
@@ -59,13 +57,13 @@ def log(run: Run, writers: Sequence[Writer], status: StatusLine) -> Action:
 
 
 def draw(run: Run, writers: Sequence[Writer]) -> Action:
-    """Return the action that draws the same latents and classes again and again: the class is the column."""
-    columns = run.networks.spec.num_classes or _PREVIEW_ROWS
+    """Return the action that draws the same latents and classes again and again, real examples above."""
+    real = one_of_each(run.experiment.data, run.experiment.seed)
 
     def preview(step: int, metrics: Mapping[str, float]) -> None:
-        images = run.sampler.sample(columns * _PREVIEW_ROWS, seed=run.experiment.seed)
+        picture = montage(run, real)
         for writer in writers:
-            writer.images(step, "samples", grid.tile(images, columns))
+            writer.images(step, "samples", picture)
 
     return preview
 

@@ -51,7 +51,7 @@ class Run:
                 start_batch=first,
                 host=HostShard(index=context.input_pipeline_id, count=context.num_input_pipelines),
             ).rebatch(per_replica, drop_remainder=True)
-            # Said to be endless, or several hosts would prepare for a last, partial batch with shapes that are not static.
+            # Said to be endless: several hosts would else prepare for a partial batch, whose shapes are not static.
             return batches.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
 
         return iter(self.hardware.strategy.distribute_datasets_from_function(on_host))

@@ -87,15 +87,10 @@ def _enter(folder: RunFolder, text: str, run: Run, *, overwrite: bool, force_res
 
 
 def _train(run: Run, folder: RunFolder, writers: Sequence[Writer]) -> int:
-    experiment, start = run.experiment, run.step
-    if run.hardware.is_chief:
-        for writer in writers:
-            writer.rewind(start)
+    experiment, is_chief = run.experiment, run.hardware.is_chief
     with StopSignal() as stop:
-        if start == 0 and run.hardware.is_chief:
-            actions.draw(run, writers)(0, {})
-        step = train(run, _actions(run, writers) if run.hardware.is_chief else [actions.refuse_nan], stop)
-        if stop.requested and run.hardware.is_chief:
+        step = train(run, _actions(run, writers) if is_chief else [actions.refuse_nan], stop)
+        if stop.requested and is_chief:
             run.checkpointer.save(step)
     for writer in writers:
         writer.close()
@@ -109,12 +104,16 @@ def _train(run: Run, folder: RunFolder, writers: Sequence[Writer]) -> int:
 
 def _actions(run: Run, writers: Sequence[Writer]) -> list[Action]:
     """Return what happens beside training; nothing is saved before it is known to be finite."""
-    experiment, last = run.experiment, run.experiment.train_steps
-    status = StatusLine(run.step, last, experiment.global_batch_size)
+    experiment, start, last = run.experiment, run.step, run.experiment.train_steps
+    for writer in writers:
+        writer.rewind(start)
+    preview = actions.draw(run, writers)
+    if start == 0:
+        preview(0, {})
     return [
         actions.refuse_nan,
-        actions.log(run, writers, status),
-        actions.every(experiment.sample_every, last, actions.draw(run, writers)),
+        actions.log(run, writers, StatusLine(start, last, experiment.global_batch_size)),
+        actions.every(experiment.sample_every, last, preview),
         actions.every(experiment.save_every, last, actions.save(run)),
     ]
 

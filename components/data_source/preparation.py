@@ -1,9 +1,10 @@
 """A TFDS data set that is ready to be read: found on disk, or prepared now, without ever waiting on a dead network."""
 
 import difflib
+import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def _prepare(builder: tfds.core.DatasetBuilder) -> None:
         manual_dir=_manual_folder(builder) if builder.MANUAL_DOWNLOAD_INSTRUCTIONS or builder.url_infos else None,
     )
     try:
-        with network.bounded_requests():
+        with network.bounded_requests(), _quiet(builder):
             builder.download_and_prepare(download_config=config)
     except _DOWNLOAD_ERRORS as error:
         raise Unavailable(f"the download failed ({_first_line(error)}). {_by_hand(builder)}") from error
@@ -138,6 +139,20 @@ def _prepare(builder: tfds.core.DatasetBuilder) -> None:
             raise UserError(_unwritable(builder, error)) from error
     except ImportError as error:
         raise UserError(f"Preparing `{builder.name}` needs a package that is not installed: {error}.") from error
+
+
+@contextmanager
+def _quiet(builder: tfds.core.DatasetBuilder) -> Iterator[None]:
+    """Keep TFDS from reporting a download and its progress where nothing is downloaded."""
+    if not isinstance(builder, mnist_5k.Mnist5k):
+        yield
+        return
+    tfds.disable_progress_bar()
+    try:
+        with redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        tfds.enable_progress_bar()
 
 
 def _by_hand(builder: tfds.core.DatasetBuilder) -> str:
