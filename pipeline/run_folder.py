@@ -80,17 +80,32 @@ class RunFolder:
 
     def spec(self) -> DataSpec:
         """Return the spec of the data that the run was started on."""
-        data = json.loads(self.manifest.read_text())["data"]
+        data = self._facts()["data"]
         return DataSpec(**{**data, "image_shape": tuple(data["image_shape"])})
+
+    def _facts(self) -> dict[str, Any]:
+        try:
+            return json.loads(self.manifest.read_text())
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"A run folder tells in manifest.json what data it was started on. {self.manifest} cannot be read: "
+                f"{error}. Put it back, choose another --workdir, or start anew with --overwrite."
+            ) from error
 
     def write(self, config: str, facts: Mapping[str, Any], spec: DataSpec, step: int) -> None:
         """Write config.gin and manifest.json; a run that goes on keeps the list of its starts."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        starts = json.loads(self.manifest.read_text())["starts"] if self.manifest.exists() else []
+        starts = self._facts()["starts"] if self.manifest.exists() else []
         starts.append({"step": step, "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "command": sys.argv, **facts})
         manifest = {"versions": _versions(), "data": asdict(spec), "starts": starts}
-        _replace(self.config, config)
-        _replace(self.manifest, json.dumps(manifest, indent=2) + "\n")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            _replace(self.manifest, json.dumps(manifest, indent=2) + "\n")
+            _replace(self.config, config)
+        except OSError as error:
+            raise UserError(
+                f"`--workdir` must be a folder that can be written. {self.path}: {error.strerror or error}. "
+                "Name another, or make room."
+            ) from error
 
 
 def _versions() -> dict[str, str]:
