@@ -159,6 +159,16 @@ class PlayerLosses(NamedTuple):
 AdversarialLoss = Callable[[tf.Tensor, tf.Tensor], PlayerLosses]  # (real_logits float32[B], fake_logits float32[B])
 
 
+class Penalty(Protocol):
+    """A term of the discriminator's loss that looks at its slope; knows no model class."""
+
+    def __call__(
+        self, critic: Callable[[tf.Tensor], tf.Tensor], real: tf.Tensor, fake: tf.Tensor, *, random: "Random"
+    ) -> tf.Tensor:
+        """Return float32[B] for images float32[B, H, W, C]; `critic` maps such images to logits float32[B]."""
+        ...
+
+
 class Losses(NamedTuple):
     """What an objective returns: one number per example, never a mean (the stepper alone reduces)."""
 
@@ -213,12 +223,14 @@ class Update:
       players: {name: player}; the gradients of all are taken before any of them moves.
       repeats: how often the move is made in a step, each time on a fresh batch: repeat r sees batch r of the step.
       every: the move is made in the steps that this number divides.
+      loss_name: the losses are reported as PLAYER/loss_name; two updates never report under one name.
     """
 
     objective: Objective
     players: Mapping[str, Player]
     repeats: Positive = 1
     every: Positive = 1
+    loss_name: str = "loss"
 
     def __post_init__(self) -> None:
         """Refuse counts that make no move."""

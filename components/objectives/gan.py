@@ -6,23 +6,27 @@ where the networks are: labels always travel with the images, and a network that
 Reference: Goodfellow et al., 2014, arXiv:1406.2661, algorithm 1; Mirza and Osindero, 2014, arXiv:1411.1784.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import tensorflow as tf
+from annotated_types import Ge, Lt
 
 from components.interfaces import (
     AdversarialLoss,
     Batch,
     Losses,
     Networks,
+    Penalty,
     Player,
     Positive,
     Random,
     Update,
-    UserError,
     latent_dim,
 )
+
+Share = Annotated[float, Ge(0), Lt(1)]
 
 
 def alternating(
@@ -32,6 +36,9 @@ def alternating(
     discriminator: Player,
     discriminator_repeats: Positive = 1,
     first: Literal["discriminator", "generator"] = "discriminator",
+    penalties: Sequence[Penalty] = (),
+    penalty_every: Positive = 1,
+    noisy_labels: Share = 0.0,
 ) -> list[Update]:
     """Return [discriminator x n, generator], or the generator first: each move draws fakes of its own.
 
@@ -41,22 +48,36 @@ def alternating(
       discriminator: trains the network "discriminator".
       discriminator_repeats: moves of the discriminator in a step, each on a fresh real batch.
       first: "discriminator" or "generator": who moves first in a step.
+      penalties: terms of the discriminator's loss.
+      penalty_every: above 1 the penalties are a move of their own in every so many steps, their loss scaled by that
+        number (Karras et al., 2019, arXiv:1912.04958, section 3.1).
+      noisy_labels: share of pairs in which the discriminator is told that real is fake and fake is real.
     """
-    updates = {
-        "discriminator": Update(
-            objective=DiscriminatorObjective(loss),
-            players={"discriminator": discriminator},
-            repeats=discriminator_repeats,
-        ),
-        "generator": Update(objective=GeneratorObjective(loss), players={"generator": generator}),
-    }
-    if first not in updates:
-        raise UserError(f"`gan.alternating.first` must be 'discriminator' or 'generator'. Received {first!r}.")
-    second = "generator" if first == "discriminator" else "discriminator"
-    return [updates[first], updates[second]]
+    is_lazy = bool(penalties) and penalty_every > 1
+    judging = Update(
+        objective=DiscriminatorObjective(loss, () if is_lazy else tuple(penalties), noisy_labels),
+        players={"discriminator": discriminator},
+        repeats=discriminator_repeats,
+    )
+    smoothing = Update(
+        objective=PenaltyObjective(tuple(penalties), penalty_every),
+        players={"discriminator": discriminator},
+        every=penalty_every,
+        loss_name="lazy_penalty",
+    )
+    generating = Update(objective=GeneratorObjective(loss), players={"generator": generator})
+    of_discriminator = [judging, smoothing] if is_lazy else [judging]
+    return [generating, *of_discriminator] if first == "generator" else [*of_discriminator, generating]
 
 
-def simultaneous(*, loss: AdversarialLoss, generator: Player, discriminator: Player) -> list[Update]:
+def simultaneous(
+    *,
+    loss: AdversarialLoss,
+    generator: Player,
+    discriminator: Player,
+    penalties: Sequence[Penalty] = (),
+    noisy_labels: Share = 0.0,
+) -> list[Update]:
     """Return one update in which both players share one set of fakes and one forward pass: the fast scheme.
 
     The generator's gradient passes through the discriminator as it was before the step.
@@ -65,9 +86,11 @@ def simultaneous(*, loss: AdversarialLoss, generator: Player, discriminator: Pla
       loss: the game, for both players.
       generator: trains the network "generator".
       discriminator: trains the network "discriminator".
+      penalties: terms of the discriminator's loss.
+      noisy_labels: share of pairs in which the discriminator is told that real is fake and fake is real.
     """
     players = {"generator": generator, "discriminator": discriminator}
-    return [Update(objective=SimultaneousObjective(loss), players=players)]
+    return [Update(objective=SimultaneousObjective(loss, tuple(penalties), noisy_labels), players=players)]
 
 
 @dataclass(frozen=True)
@@ -75,14 +98,33 @@ class DiscriminatorObjective:
     """The discriminator's loss on a real batch and on fakes of uniform labels."""
 
     loss: AdversarialLoss
+    penalties: tuple[Penalty, ...] = ()
+    noisy_labels: float = 0.0
 
     def __call__(self, networks: Networks, batch: Batch, *, random: Random) -> Losses:
         """Return {"discriminator": float32[B]}; no gradient reaches the generator."""
         fakes, labels = generate(networks, random)
+        fakes = tf.stop_gradient(fakes)
         real_logits = judge(networks, batch["image"], batch["label"])
-        fake_logits = judge(networks, tf.stop_gradient(fakes), labels)
-        losses = self.loss(real_logits, fake_logits)
-        return Losses({"discriminator": losses.discriminator}, _accuracy(real_logits, fake_logits))
+        fake_logits = judge(networks, fakes, labels)
+        told = _told(real_logits, fake_logits, self.noisy_labels, random)
+        penalty = penalise(self.penalties, networks, batch, fakes, random)
+        metrics = _accuracy(real_logits, fake_logits) | penalty
+        return Losses({"discriminator": self.loss(*told).discriminator + sum(penalty.values())}, metrics)
+
+
+@dataclass(frozen=True)
+class PenaltyObjective:
+    """The penalties alone, scaled for a move that is made in every so many steps only."""
+
+    penalties: tuple[Penalty, ...]
+    scale: float
+
+    def __call__(self, networks: Networks, batch: Batch, *, random: Random) -> Losses:
+        """Return {"discriminator": float32[B]}, the sum of the penalties times `scale`."""
+        fakes, _ = generate(networks, random)
+        penalty = penalise(self.penalties, networks, batch, tf.stop_gradient(fakes), random)
+        return Losses({"discriminator": self.scale * sum(penalty.values())}, penalty)
 
 
 @dataclass(frozen=True)
@@ -107,13 +149,21 @@ class SimultaneousObjective:
     """Both players' losses on the same real batch and the same fakes."""
 
     loss: AdversarialLoss
+    penalties: tuple[Penalty, ...] = ()
+    noisy_labels: float = 0.0
 
     def __call__(self, networks: Networks, batch: Batch, *, random: Random) -> Losses:
         """Return {"generator": float32[B], "discriminator": float32[B]}."""
         fakes, labels = generate(networks, random)
         real_logits = judge(networks, batch["image"], batch["label"])
         fake_logits = judge(networks, fakes, labels)
-        return Losses(self.loss(real_logits, fake_logits)._asdict(), _accuracy(real_logits, fake_logits))
+        told = _told(real_logits, fake_logits, self.noisy_labels, random)
+        penalty = penalise(self.penalties, networks, batch, tf.stop_gradient(fakes), random)
+        losses = {
+            "generator": self.loss(real_logits, fake_logits).generator,
+            "discriminator": self.loss(*told).discriminator + sum(penalty.values()),
+        }
+        return Losses(losses, _accuracy(real_logits, fake_logits) | penalty)
 
 
 def generate(networks: Networks, random: Random) -> tuple[tf.Tensor, tf.Tensor]:
@@ -127,6 +177,33 @@ def generate(networks: Networks, random: Random) -> tuple[tf.Tensor, tf.Tensor]:
 def judge(networks: Networks, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """Return the discriminator's logits float32[B] in training mode."""
     return networks["discriminator"]([images, labels], training=True)["logits"]
+
+
+def penalise(
+    penalties: Sequence[Penalty], networks: Networks, batch: Batch, fakes: tf.Tensor, random: Random
+) -> dict[str, tf.Tensor]:
+    """Return {"discriminator/penalty_i": float32[B]}; images are judged with the labels of the real batch."""
+
+    def critic(images: tf.Tensor) -> tf.Tensor:
+        return judge(networks, images, batch["label"])
+
+    return {
+        f"discriminator/penalty_{index}": penalty(critic, batch["image"], fakes, random=random)
+        for index, penalty in enumerate(penalties)
+    }
+
+
+def _told(
+    real_logits: tf.Tensor, fake_logits: tf.Tensor, noisy_labels: float, random: Random
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return real and fake logits, exchanged in a share of the pairs.
+
+    Reference: Chintala et al., 2016, "How to train a GAN", item 6.
+    """
+    if not noisy_labels:
+        return real_logits, fake_logits
+    lied = random.uniform("noisy_labels") < noisy_labels
+    return tf.where(lied, fake_logits, real_logits), tf.where(lied, real_logits, fake_logits)
 
 
 def _accuracy(real_logits: tf.Tensor, fake_logits: tf.Tensor) -> dict[str, tf.Tensor]:

@@ -76,6 +76,7 @@ class DistributedStepper:
         label = tf.TensorSpec([self._per_replica_batch_size], tf.int32)
         on_replicas = tf.function(lambda batch: self._strategy.run(trace, (batch,)), autograph=False)
         on_replicas.get_concrete_function({"image": image, "label": label})
+        _require_distinct([name for names in self._names.values() for name in names])
         with self._strategy.scope():
             self._sums = [_replica_sums(len(self._names[index])) for index in range(len(self._updates))]
 
@@ -113,6 +114,9 @@ class DistributedStepper:
             for repeat in range(live.update.repeats if due[index] else 0):
                 self._strategy.run(self._on_replica, (batches[repeat], step, index, repeat))
         self.step.assign_add(1)
+        if all(due):
+            for player in self._players.values():
+                player.require_reached()
 
     def _on_replica(self, batch: Batch, step: tf.Tensor, index: int, repeat: int) -> None:
         metrics = self._updates[index](batch, self._random(index, step, repeat))
@@ -143,6 +147,15 @@ class DistributedStepper:
             if count:
                 means |= dict(zip(self._names[index], tf.unstack(total / count), strict=True))
         return means
+
+
+def _require_distinct(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UserError(
+            f"Two updates never report under one name. Received twice: {', '.join(twice)}. Set `Update.loss_name` of one, "
+            "or rename the metric in its objective."
+        )
 
 
 def _replica_sums(size: int) -> tf.Variable:

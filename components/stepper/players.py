@@ -27,6 +27,7 @@ class LivePlayer:
         self.network_names = (name,) if player.networks is None else tuple(player.networks)
         self._networks = [_network(networks, network, name) for network in self.network_names]
         self.trainable = [v for network in self._networks for v in network.trainable_variables]
+        self._out_of_reach = {v.path for v in self.trainable}
         self.optimizer = player.optimizer()
         self.optimizer.build(self.trainable)
         self._decay = player.ema_decay
@@ -34,15 +35,24 @@ class LivePlayer:
         self.averages = {network: copy_network(network) for network in averaged}
 
     def move(self, gradients: Sequence[tf.Tensor | None]) -> None:
-        """Apply this replica's share of the gradients (Keras sums them over replicas) and move the averages."""
-        lost = [v.path for v, gradient in zip(self.trainable, gradients, strict=True) if gradient is None]
-        if lost:
-            raise UserError(
-                f"Every variable of player {self.name!r} must influence its loss. No gradient reaches: "
-                f"{', '.join(lost)}. Give them to the player whose loss uses them, or leave them out of the network."
-            )
-        self.optimizer.apply(gradients, self.trainable)
+        """Apply this replica's share of the gradients (Keras sums them over replicas) and move the averages.
+
+        Args:
+          gradients: one a variable of `trainable`; None, where this update's loss does not know it, counts as 0.
+        """
+        self._out_of_reach -= {v.path for v, g in zip(self.trainable, gradients, strict=True) if g is not None}
+        filled = [tf.zeros_like(v) if g is None else g for v, g in zip(self.trainable, gradients, strict=True)]
+        self.optimizer.apply(filled, self.trainable)
         self._follow()
+
+    def require_reached(self) -> None:
+        """Raise UserError where a variable has no gradient from any update; all must have been traced."""
+        if self._out_of_reach:
+            raise UserError(
+                f"Every variable of player {self.name!r} must influence a loss of its own. No gradient reaches: "
+                f"{', '.join(sorted(self._out_of_reach))}. Give them to the player whose loss uses them, or leave them "
+                "out of the network."
+            )
 
     def _follow(self) -> None:
         """Move each average; every replica computes the same numbers from the same weights."""

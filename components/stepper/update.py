@@ -60,12 +60,15 @@ class LiveUpdate:
         for variable, value in zip(self._bystanders, statistics, strict=True):
             variable.assign(value)
         metrics = {name: self._share(value) for name, value in losses.metrics.items()}
-        return {**{f"{name}/loss": share for name, share in shares.items()}, **metrics}
+        return {**{self._reported(name): share for name, share in shares.items()}, **metrics}
 
     def metric_names(self, batch: Batch, random: Random) -> list[str]:
         """Return the names of the metrics that a call returns, in order."""
         losses = self.losses(batch, random)
-        return [*(f"{name}/loss" for name in losses.players), *losses.metrics]
+        return [*map(self._reported, losses.players), *losses.metrics]
+
+    def _reported(self, player: str) -> str:
+        return f"{player}/{self.update.loss_name}"
 
     def _share(self, per_example: tf.Tensor) -> tf.Tensor:
         """Return sum / global batch: the one place that divides by a batch size."""
