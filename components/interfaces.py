@@ -107,6 +107,11 @@ class Random(Protocol):
     many replicas there are nor on what was drawn before. The same purpose gives the same numbers.
     """
 
+    @property
+    def shared(self) -> "Random":
+        """Draws that all updates of a step have in common."""
+        ...
+
     def normal(self, purpose: str, shape: Sequence[int] = ()) -> tf.Tensor:
         """Return float32[B, *shape], standard normal."""
         ...

@@ -39,6 +39,7 @@ def alternating(
     penalties: Sequence[Penalty] = (),
     penalty_every: Positive = 1,
     noisy_labels: Share = 0.0,
+    same_latents: bool = False,
 ) -> list[Update]:
     """Return [discriminator x n, generator], or the generator first: each move draws fakes of its own.
 
@@ -52,10 +53,11 @@ def alternating(
       penalty_every: above 1 the penalties are a move of their own in every so many steps, their loss scaled by that
         number (Karras et al., 2019, arXiv:1912.04958, section 3.1).
       noisy_labels: share of pairs in which the discriminator is told that real is fake and fake is real.
+      same_latents: both players' moves use the same latents and fake labels, instead of fresh ones each.
     """
     is_lazy = bool(penalties) and penalty_every > 1
     judging = Update(
-        objective=DiscriminatorObjective(loss, () if is_lazy else tuple(penalties), noisy_labels),
+        objective=DiscriminatorObjective(loss, () if is_lazy else tuple(penalties), noisy_labels, same_latents),
         players={"discriminator": discriminator},
         repeats=discriminator_repeats,
     )
@@ -65,7 +67,7 @@ def alternating(
         every=penalty_every,
         loss_name="lazy_penalty",
     )
-    generating = Update(objective=GeneratorObjective(loss), players={"generator": generator})
+    generating = Update(objective=GeneratorObjective(loss, same_latents), players={"generator": generator})
     of_discriminator = [judging, smoothing] if is_lazy else [judging]
     return [generating, *of_discriminator] if first == "generator" else [*of_discriminator, generating]
 
@@ -100,16 +102,17 @@ class DiscriminatorObjective:
     loss: AdversarialLoss
     penalties: tuple[Penalty, ...] = ()
     noisy_labels: float = 0.0
+    same_latents: bool = False
 
     def __call__(self, networks: Networks, batch: Batch, *, random: Random) -> Losses:
         """Return {"discriminator": float32[B]}; no gradient reaches the generator."""
-        fakes, labels = generate(networks, random)
+        fakes, labels = generate(networks, random.shared if self.same_latents else random)
         fakes = tf.stop_gradient(fakes)
         real_logits = judge(networks, batch["image"], batch["label"])
         fake_logits = judge(networks, fakes, labels)
         told = _told(real_logits, fake_logits, self.noisy_labels, random)
         penalty = penalise(self.penalties, networks, batch, fakes, random)
-        metrics = _accuracy(real_logits, fake_logits) | penalty
+        metrics = accuracy(real_logits, fake_logits) | penalty
         return Losses({"discriminator": self.loss(*told).discriminator + sum(penalty.values())}, metrics)
 
 
@@ -132,16 +135,18 @@ class GeneratorObjective:
     """The generator's loss on fakes of uniform labels."""
 
     loss: AdversarialLoss
+    same_latents: bool = False
 
     def __call__(self, networks: Networks, batch: Batch, *, random: Random) -> Losses:
         """Return {"generator": float32[B]}; real images are judged only for a loss that compares with them."""
-        fakes, labels = generate(networks, random)
+        fakes, labels = generate(networks, random.shared if self.same_latents else random)
         fake_logits = judge(networks, fakes, labels)
         if _generator_sees_real(self.loss):
             real_logits = judge(networks, batch["image"], batch["label"])
         else:
             real_logits = tf.zeros_like(fake_logits)
-        return Losses({"generator": self.loss(real_logits, fake_logits).generator})
+        deceived = tf.cast(fake_logits > 0, tf.float32)
+        return Losses({"generator": self.loss(real_logits, fake_logits).generator}, {"generator/accuracy": deceived})
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,7 @@ class SimultaneousObjective:
             "generator": self.loss(real_logits, fake_logits).generator,
             "discriminator": self.loss(*told).discriminator + sum(penalty.values()),
         }
-        return Losses(losses, _accuracy(real_logits, fake_logits) | penalty)
+        return Losses(losses, accuracy(real_logits, fake_logits) | penalty)
 
 
 def generate(networks: Networks, random: Random) -> tuple[tf.Tensor, tf.Tensor]:
@@ -206,11 +211,13 @@ def _told(
     return tf.where(lied, fake_logits, real_logits), tf.where(lied, real_logits, fake_logits)
 
 
-def _accuracy(real_logits: tf.Tensor, fake_logits: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Return the share of logits on the right side of 0, real and fake apart."""
+def accuracy(real_logits: tf.Tensor, fake_logits: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Return whether each logit is on the right side of 0: real, fake, and half the sum of both, float32[B] each."""
+    real, fake = tf.cast(real_logits > 0, tf.float32), tf.cast(fake_logits < 0, tf.float32)
     return {
-        "discriminator/accuracy_real": tf.cast(real_logits > 0, tf.float32),
-        "discriminator/accuracy_fake": tf.cast(fake_logits < 0, tf.float32),
+        "discriminator/accuracy": 0.5 * (real + fake),
+        "discriminator/accuracy_real": real,
+        "discriminator/accuracy_fake": fake,
     }
 
 

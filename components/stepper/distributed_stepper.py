@@ -153,7 +153,7 @@ def _require_distinct(names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UserError(
-            f"Two updates never report under one name. Received twice: {', '.join(twice)}. Set `Update.loss_name` of one, "
+            f"Two updates never report under one name. Received twice: {', '.join(twice)}. Set one `Update.loss_name`, "
             "or rename the metric in its objective."
         )
 

@@ -1,5 +1,6 @@
 """All randomness of training: stateless draws for the global batch, of which a replica takes its own rows."""
 
+import copy
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
@@ -36,12 +37,20 @@ class ReplicaRandom:
         num_replicas: int = 1,
     ) -> None:
         """Hold the key; nothing is drawn yet."""
-        self._prefix = f"{seed}/{stream}"
+        self._seed = seed
+        self._stream = stream
         self._moment = tf.cast(step, tf.int64) * _MOST_REPEATS + repeat
         self._rows = per_replica_batch_size
         self._replica = replica
         self._num_replicas = num_replicas
         self._occasions: Counter[str] = Counter()
+
+    @property
+    def shared(self) -> "ReplicaRandom":
+        """The draws that all updates of a step have in common."""
+        twin = copy.copy(self)
+        twin._stream = "shared"
+        return twin
 
     def normal(self, purpose: str, shape: Sequence[int] = ()) -> tf.Tensor:
         """Return float32[B, *shape], standard normal."""
@@ -63,7 +72,7 @@ class ReplicaRandom:
 
     def _key(self, purpose: str) -> tf.Tensor:
         """Return int64[2]: who draws, and when."""
-        digest = hashlib.blake2b(f"{self._prefix}/{purpose}".encode(), digest_size=8).digest()
+        digest = hashlib.blake2b(f"{self._seed}/{self._stream}/{purpose}".encode(), digest_size=8).digest()
         return tf.stack([tf.constant(int.from_bytes(digest, "big", signed=True), tf.int64), self._moment])
 
     def _whole(self, shape: Sequence[int]) -> list[int]:
