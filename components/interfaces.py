@@ -75,6 +75,19 @@ class DataSource(Protocol):
         ...
 
 
+@runtime_checkable
+class Foreseeable(Protocol):
+    """What a data source may offer beside: an answer to what opening its data would do, for a dry run."""
+
+    def foresee(self) -> DataSpec | None:
+        """Return what the data will be and, in `notice`, what opening them would write or fetch first.
+
+        None where they are ready. Writes nothing and uses no network. `num_examples` is 0 and `fingerprint` empty where
+        only the data themselves could tell.
+        """
+        ...
+
+
 # --- networks --------------------------------------------------------------------------------------------------------
 
 # generator([latents float32[B, Z], labels int32[B]], training=...) -> images float32[B, H, W, C] in [-1, 1]

@@ -102,7 +102,8 @@ def _network(experiment: Experiment, name: str, spec: DataSpec) -> keras.Model:
 
 
 def _copy(experiment: Experiment, networks: Networks, name: str) -> keras.Model:
-    copy = experiment.networks[name](networks.spec)
+    with _initial_weights(""):  # any: they are replaced, and the process's own random state stays as it was
+        copy = experiment.networks[name](networks.spec)
     copy.set_weights(networks[name].get_weights())
     return copy
 

@@ -1,9 +1,10 @@
-"""Mode train: from gin files to a finished, or cleanly interrupted, run folder."""
+"""Mode train: from a configuration to a finished, or cleanly interrupted, run folder."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from components.interfaces import Action, Hardware, UserError, Writer
+from components.interfaces import Action, DataSpec, Foreseeable, Hardware, UserError, Writer
 from pipeline import actions, configs
 from pipeline.build import Run, build
 from pipeline.experiment import Experiment
@@ -13,6 +14,21 @@ from pipeline.stop import StopSignal
 from pipeline.train import train
 
 
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What came of a training.
+
+    Attributes:
+      run: as it stands now; its sampler draws from the trained weights.
+      workdir: the run folder.
+      exit_status: 0, or 130 and 143 where a signal stopped the run after saving.
+    """
+
+    run: Run
+    workdir: Path
+    exit_status: int
+
+
 def launch(
     config: configs.Config,
     workdir: str | Path,
@@ -20,7 +36,7 @@ def launch(
     require_accelerator: bool = False,
     overwrite: bool = False,
     force_resume: bool = False,
-) -> int:
+) -> Summary:
     """Train, or go on training, what a configuration names.
 
     Args:
@@ -30,32 +46,48 @@ def launch(
       overwrite: delete the run that the folder holds.
       force_resume: go on though the configuration has changed.
 
-    Returns:
-      The exit status: 0, or 130 and 143 where a signal stopped the run after saving.
-
     Raises:
       UserError: something to mend, found before anything is written.
     """
     folder = RunFolder(workdir)
+    run, writers = assemble(config, folder, require_accelerator=require_accelerator)
+    _enter(folder, config.operative_text(), run, overwrite=overwrite, force_resume=force_resume)
+    return Summary(run=run, workdir=folder.path, exit_status=_train(run, folder, writers))
+
+
+def assemble(
+    config: configs.Config, folder: RunFolder, *, require_accelerator: bool = False, is_rehearsal: bool = False
+) -> tuple[Run, list[Writer]]:
+    """Build and rehearse all that a configuration names, and refuse what had no effect; write nothing in the folder.
+
+    Args:
+      config: as `configs.parse` returned it.
+      folder: the run folder.
+      require_accelerator: refuse a CPU, or other hardware than was asked for.
+      is_rehearsal: data that are not ready are foreseen instead of being prepared.
+    """
     try:
-        run = prepare(config.experiment(), folder, require_accelerator)
-        writers = [make(str(folder.path)) for make in run.experiment.writers]
+        experiment = config.experiment()
+        hardware = choose_hardware(experiment, require_accelerator)
+        spec = open_data(experiment, is_rehearsal)
+        run = build(experiment, hardware=hardware, spec=spec, checkpoints=folder.checkpoints)
+        run.stepper.rehearse()
+        writers = [make(str(folder.path)) for make in experiment.writers]
     except UserError as error:
         raise UserError(config.explain(error)) from error
     config.refuse_unused()
-    _enter(folder, config.operative_text(), run, overwrite=overwrite, force_resume=force_resume)
-    return _train(run, folder, writers)
+    return run, writers
 
 
-def prepare(experiment: Experiment, folder: RunFolder, require_accelerator: bool) -> Run:
-    """Choose the hardware, open the data, build and rehearse every part; write nothing."""
-    hardware = choose_hardware(experiment, require_accelerator)
-    spec = experiment.data.spec
+def open_data(experiment: Experiment, is_rehearsal: bool) -> DataSpec:
+    """Open the data, or foresee what they will be, and say so in one line."""
+    data = experiment.data
+    foreseen = data.foresee() if is_rehearsal and isinstance(data, Foreseeable) else None
+    spec = foreseen or data.spec
+    count = f"{spec.num_examples:,} images" if spec.num_examples else "images"
     shape = " x ".join(map(str, spec.image_shape))
-    _say(f"Data: {spec.name} ({spec.split}), {spec.num_examples:,} images of {shape}.")
-    run = build(experiment, hardware=hardware, spec=spec, checkpoints=folder.checkpoints)
-    run.stepper.rehearse()
-    return run
+    _say(f"Data: {spec.name} ({spec.split}), {count} of {shape}. {foreseen.notice if foreseen else ''}")
+    return spec
 
 
 def choose_hardware(experiment: Experiment, require_accelerator: bool) -> Hardware:
@@ -81,7 +113,9 @@ def _enter(folder: RunFolder, text: str, run: Run, *, overwrite: bool, force_res
     step = run.checkpointer.restore_latest()
     run.hardware.wait_for_all()
     if run.hardware.is_chief:
-        facts = {"hardware": run.hardware.description, "seed": run.experiment.seed}
+        hardware = run.hardware
+        strategy = f"{type(hardware.strategy).__name__}, {hardware.strategy.num_replicas_in_sync} in sync"
+        facts = {"hardware": hardware.description, "strategy": strategy, "seed": run.experiment.seed}
         folder.write(text, facts, run.networks.spec, step)
     _say(f"Run folder: {folder.path}, {f'going on at step {step}' if step else 'a new run'}.")
 
@@ -112,7 +146,7 @@ def _actions(run: Run, writers: Sequence[Writer]) -> list[Action]:
         preview(0, {})
     return [
         actions.refuse_nan,
-        actions.log(run, writers, StatusLine(start, last, experiment.global_batch_size)),
+        actions.log(run, writers, StatusLine(start, last, experiment.global_batch_size * run.stepper.batches_per_step)),
         actions.every(experiment.sample_every, last, preview),
         actions.every(experiment.save_every, last, actions.save(run)),
     ]

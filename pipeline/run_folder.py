@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -95,7 +96,8 @@ class RunFolder:
     def write(self, config: str, facts: Mapping[str, Any], spec: DataSpec, step: int) -> None:
         """Write config.gin and manifest.json; a run that goes on keeps the list of its starts."""
         starts = self._facts()["starts"] if self.manifest.exists() else []
-        starts.append({"step": step, "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "command": sys.argv, **facts})
+        when = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        starts.append({"step": step, "time": when, "command": sys.argv, **project_commit(), **facts})
         manifest = {"versions": _versions(), "data": asdict(spec), "starts": starts}
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -106,6 +108,19 @@ class RunFolder:
                 f"`--workdir` must be a folder that can be written. {self.path}: {error.strerror or error}. "
                 "Name another, or make room."
             ) from error
+
+
+def project_commit() -> dict[str, str]:
+    """Return {"commit": the one of our source tree, "-dirty" if files differ}; {} where it is no checkout."""
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():  # an installed copy may lie inside the checkout of something else
+        return {}
+    command = ["git", "--no-optional-locks", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        found = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    return {"commit": found.stdout.strip()} if found.returncode == 0 else {}
 
 
 def _versions() -> dict[str, str]:

@@ -2,11 +2,12 @@
 
 import os
 import signal
+import threading
 from types import FrameType, TracebackType
 
 
 class StopSignal:
-    """Turns SIGINT and SIGTERM into a request while it is entered.
+    """Turns SIGINT and SIGTERM into a request while it is entered, in the main thread: Python has signals nowhere else.
 
     Attributes:
       requested: the number of the signal received, or 0.
@@ -19,6 +20,8 @@ class StopSignal:
 
     def __enter__(self) -> "StopSignal":
         """Take over both signals."""
+        if threading.current_thread() is not threading.main_thread():
+            return self
         self._before = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
         return self
 

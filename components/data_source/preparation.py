@@ -67,6 +67,17 @@ def prepared_builder(name: str, *, data_dir: str | None, download: bool) -> tfds
     return _find(name, folder)
 
 
+def unprepared_builder(name: str, *, data_dir: str | None) -> tfds.core.DatasetBuilder | None:
+    """Return the builder of a data set that is not on disk, None for one that is; writes and fetches nothing.
+
+    Raises:
+      UserError: there is no such data set.
+    """
+    folder = None if data_dir is None else os.path.expanduser(data_dir)
+    builder = _find(name, folder)
+    return None if _is_prepared(builder) or _any_version(name, folder) is not None else builder
+
+
 def _find(name: str, folder: str | None) -> tfds.core.DatasetBuilder:
     """Return the builder of a name, prepared or not."""
     namespace, colon, rest = name.split("/")[0].partition(":")

@@ -62,6 +62,33 @@ class TFDSSource:
         """
         return self._opened.spec
 
+    def foresee(self) -> DataSpec | None:
+        """Return what data that are not prepared will be, as far as TFDS knows; None for prepared ones.
+
+        Raises:
+          UserError: there is no such data set, or its images' size is known only when it is prepared.
+        """
+        builder = preparation.unprepared_builder(self.name, data_dir=self.data_dir)
+        if builder is None:
+            return None
+        decode = self._decoder(builder)
+        if None in decode.image_shape:
+            raise UserError(
+                f"The size of the images must be known. That of `{self.name}` is, once the data set is prepared: train "
+                "once, or bind `image_size`, for example image_size = (64, 64)."
+            )
+        how = "they are written" if self.name == preparation.EMBEDDED else "they are downloaded and written"
+        otherwise = f", or `{self.substitute}` is used where that fails" if self.substitute else ""
+        return DataSpec(
+            image_shape=decode.image_shape,
+            num_classes=decode.num_classes,
+            num_examples=0,
+            name=self.name,
+            split=self.split,
+            fingerprint="",
+            notice=f"Not prepared: first {how} to {builder.data_dir_root}{otherwise}.",
+        )
+
     def batches(
         self, *, global_batch_size: int, seed: int, start_batch: int, host: HostShard = _ONLY_HOST
     ) -> tf.data.Dataset:
@@ -131,13 +158,7 @@ class TFDSSource:
 
     def _read(self, builder: tfds.core.DatasetBuilder, split: str, *, notice: str) -> _Opened:
         """Open one split of a prepared data set."""
-        decode = decoder(
-            builder.info.features,
-            name=builder.name,
-            image_key=self.image_key,
-            label_key=self.label_key,
-            image_size=self.image_size,
-        )
+        decode = self._decoder(builder)
         instructions = _instructions(builder, split)
         index = records.index_records(instructions)
         held = examples.open_examples(
@@ -153,6 +174,15 @@ class TFDSSource:
             notice=notice,
         )
         return _Opened(spec=spec, examples=held)
+
+    def _decoder(self, builder: tfds.core.DatasetBuilder) -> Decoder:
+        return decoder(
+            builder.info.features,
+            name=builder.name,
+            image_key=self.image_key,
+            label_key=self.label_key,
+            image_size=self.image_size,
+        )
 
     def _remedies(self, reason: str) -> str:
         """Say how to come by a data set that cannot be had."""

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from components.interfaces import Networks, Positive, UserError, latent_dim
+from components.sampler.chunks import in_chunks
 
 
 class ImageSampler:
@@ -21,8 +22,6 @@ class ImageSampler:
         """Hold the generator; nothing is drawn yet."""
         if "generator" not in networks:
             raise UserError(f"`ImageSampler` needs a network named 'generator'. Received {', '.join(networks)}.")
-        if chunk_size < 1:
-            raise UserError(f"`ImageSampler.chunk_size` must be at least 1. Received {chunk_size}.")
         self._generator = networks["generator"]
         self._num_classes = max(1, networks.spec.num_classes)
         self._latent_dim = latent_dim(self._generator)
@@ -42,13 +41,7 @@ class ImageSampler:
         """
         classes = np.arange(num_images) % self._num_classes if labels is None else np.asarray(labels)
         self._check(num_images, classes)
-        padded = np.zeros(-(-num_images // self._chunk_size) * self._chunk_size, np.int32)
-        padded[:num_images] = classes
-        chunks = [
-            self._images(tf.constant([seed, chunk], tf.int64), rows).numpy()
-            for chunk, rows in enumerate(padded.reshape(-1, self._chunk_size))
-        ]
-        return np.concatenate(chunks)[:num_images]
+        return in_chunks(self._images, classes, seed, self._chunk_size)
 
     def _images_of_chunk(self, key: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         latents = tf.random.stateless_normal([self._chunk_size, self._latent_dim], key, alg="philox")
@@ -56,8 +49,6 @@ class ImageSampler:
         return tf.cast(tf.round(tf.clip_by_value(images * 127.5 + 127.5, 0.0, 255.0)), tf.uint8)
 
     def _check(self, num_images: int, classes: np.ndarray) -> None:
-        if num_images < 1:
-            raise UserError(f"The number of images must be at least 1. Received {num_images}.")
         if len(classes) != num_images:
             raise UserError(f"There must be one label an image. Received {len(classes)} for {num_images} images.")
         wrong = sorted({int(label) for label in classes if not 0 <= label < self._num_classes})
