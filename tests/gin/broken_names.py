@@ -81,7 +81,7 @@ BROKEN = [
         "",
         "experiment.Experiment.logg_every = 5",
         "logg_every",
-        ("`log_every` (int)",),
+        ("`log_every` (int (> 0))",),
     ),
     ("parameter_unlike_any", "", "toy_run.strategy.zzz = 5", "zzz", ("It takes: devices",)),
     ("reference_to_a_module", "= @toy_run.strategy", "= @toy_run", "= @toy_run", ("is a module",)),

@@ -213,7 +213,7 @@ def test_gin_param_twice_is_refused(write) -> None:
         ("TRAIN_STEPS = many", "Quote it"),
         ("TRAIN_STEPS", "`NAME = value`"),
         ("", "Write a binding"),
-        ("TRAIN_STEPS = -1", "at least 1"),
+        ("TRAIN_STEPS = -1", "greater than 0"),
     ],
 )
 def test_gin_param_broken_is_refused(param, words, write) -> None:
