@@ -113,8 +113,8 @@ def _check_owners(players: Mapping[str, LivePlayer], networks: Networks) -> None
 
 def _check_stateless(name: str, network: keras.Model) -> None:
     """Refuse layers that hide generator state: it would repeat on every replica and be lost on resume."""
-    hidden = [v.path for v in network.non_trainable_variables if "seed_generator" in v.path]
-    hidden += [layer.path for layer in network._flatten_layers() if getattr(layer, "seed_generator", None) is not None]
+    hidden = [layer.name for layer in network._flatten_layers() if getattr(layer, "seed_generator", None) is not None]
+    hidden += [v.path for v in network.non_trainable_variables if "seed_generator" in v.path]
     if hidden:
         raise UserError(
             f"Randomness in training must be stateless. Network {name!r} holds generator state in "
