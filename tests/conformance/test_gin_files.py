@@ -32,8 +32,14 @@ def _variables(run: Run) -> list[np.ndarray]:
     return networks + [np.asarray(v.numpy()) for variables in run.stepper.state().values() for v in variables]
 
 
-@pytest.mark.parametrize("name", configs.shipped())
-@pytest.mark.parametrize("hardware", ["one_device", pytest.param("cpu:2", marks=pytest.mark.slow)])
+def _cases() -> list:
+    """Return every file on every hardware; the fast set takes one of each kind of update list on one device."""
+    fast = [("quickstart", "one_device"), ("dcgan_distributed", "one_device"), ("vae_tpu", "one_device")]
+    every = [(name, hardware) for name in configs.shipped() for hardware in ("one_device", "cpu:2")]
+    return [pytest.param(*case, marks=[] if case in fast else pytest.mark.slow) for case in every]
+
+
+@pytest.mark.parametrize(("name", "hardware"), _cases())
 def test_gin_file_trains_saves_and_restores(name, hardware, tmp_path) -> None:
     run = _run(name, hardware, tmp_path)
     before = _variables(run)

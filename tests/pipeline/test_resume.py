@@ -61,8 +61,14 @@ def run_to(hardware: str, folder, last: int, optimizer=adaptive):
     return start, [np.asarray(v.numpy()) for v in variables]
 
 
-@pytest.mark.parametrize("hardware", ["one_device", pytest.param("cpu:2", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("stop", [4, 7])
+@pytest.mark.parametrize(
+    ("hardware", "stop"),
+    [
+        ("one_device", 7),
+        pytest.param("one_device", 4, marks=pytest.mark.slow),
+        pytest.param("cpu:2", 7, marks=pytest.mark.slow),
+    ],
+)
 def test_run_stopped_and_resumed_has_the_bits_of_one_that_was_not(hardware, stop, tmp_path) -> None:
     start, whole = run_to(hardware, tmp_path / "whole", 10)
     assert start == 0
