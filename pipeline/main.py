@@ -1,43 +1,50 @@
-"""The command line: `python -m pipeline.main --gin_file=cgan_tpu.gin`.
+"""The command line: `python -m pipeline.main --gin_file=cgan_tpu.gin`; `--help` tells the rest.
 
-Trains what a gin file names, or samples from a finished run:
-
-    python -m pipeline.main --gin_file=quickstart.gin
-    python -m pipeline.main --mode=sample --workdir=runs/quickstart --labels=7 --num_images=10 --output=sevens.png
+It reads flags and turns outcomes into an exit status. What it does, `pipeline.api` does for other programs.
 
 Exit status: 0 done; 2 a mistake in what was asked (one message, no traceback); 1 a failure of this program; 130 and 143
 stopped by SIGINT or SIGTERM, after saving.
 """
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
 from absl import flags
 
 from components.errors import UserError
-from pipeline import configs, quiet
+from pipeline import api, configs, quiet
+from pipeline.help_text import help_text
 
 # Nothing here imports TensorFlow: --help and a mistyped flag answer at once.
 
-_GIN_FILE = flags.DEFINE_multi_string("gin_file", [], "What to train: a path, or the name of a shipped file.")
-_GIN_PARAM = flags.DEFINE_multi_string(
-    "gin_param", [], 'A line of gin that overrides the files, such as "TRAIN_STEPS = 500". Repeatable.'
+_GIN_FILE = flags.DEFINE_multi_string(
+    "gin_file", [], "What to train: a path, or the name of a shipped file. Repeatable: a later one overrides."
 )
-_WORKDIR = flags.DEFINE_string("workdir", None, "The run folder. When training: runs/ and the gin file's name.")
-_MODE = flags.DEFINE_enum("mode", "train", ["train", "sample"], "What to do; sample needs only --workdir.")
+_GIN_PARAM = flags.DEFINE_multi_string("gin_param", [], "A line of gin that overrides the files. Repeatable.")
+_WORKDIR = flags.DEFINE_string(
+    "workdir", None, "The run folder, made when needed. Without it: runs/ and the gin file's name."
+)
+_MODE = flags.DEFINE_enum("mode", "train", ["train", "sample"], "What to do. sample needs only --workdir.")
 _STRATEGY = flags.DEFINE_string(
     "strategy", None, "auto, tpu, mirrored, multi_worker, one_device or cpu:N; overrides the gin file."
+)
+_DRY_RUN = flags.DEFINE_bool(
+    "dry_run",
+    False,
+    "Build everything, print what would be done, and write nothing: every value and its source, "
+    "networks, the step, memory, hardware.",
 )
 _REQUIRE_ACCELERATOR = flags.DEFINE_bool("require_accelerator", False, "Refuse to train without a TPU or GPU.")
 _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Delete the run that --workdir holds and start anew.")
 _FORCE_RESUME = flags.DEFINE_bool("force_resume", False, "Go on with a run though its configuration has changed.")
-_CHECKPOINT = flags.DEFINE_string("checkpoint", "latest", "Sample from: latest, or a step.")
-_SEED = flags.DEFINE_integer("seed", 0, 'Sample: the seed of the latents. (Training: --gin_param="SEED = 1".)')
-_NUM_IMAGES = flags.DEFINE_integer("num_images", 100, "Sample: how many images.", lower_bound=1)
-_LABELS = flags.DEFINE_string("labels", "balanced", "Sample: balanced, a class (3), or classes in turn (0,1,2).")
-_OUTPUT = flags.DEFINE_string("output", None, "Sample: FILE.png (a grid), FILE.npz, or a folder of PNG files.")
+_CHECKPOINT = flags.DEFINE_string("checkpoint", "latest", "Which weights: latest, or a step.")
+_SEED = flags.DEFINE_integer("seed", 0, "Of the latents. (That of a training is the macro SEED.)")
+_NUM_IMAGES = flags.DEFINE_integer("num_images", 100, "How many images.", lower_bound=1)
+_LABELS = flags.DEFINE_string("labels", "balanced", "balanced, a class (3), or classes in turn (0,1,2).")
+_OUTPUT = flags.DEFINE_string("output", None, "FILE.png (a grid), FILE.npz, or a folder of PNG files.")
+_HELP = flags.DEFINE_bool("help", False, "Print this.", short_name="h")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -46,6 +53,10 @@ def main(argv: Sequence[str]) -> int:
         rest = flags.FLAGS(list(argv))
         if len(rest) > 1:
             raise flags.Error(f"Unknown argument {rest[1]!r}. Values follow their flag: --gin_file=NAME.")
+        if _HELP.value:
+            return _print(help_text(flags.FLAGS, defined_flags(), configs.shipped()))
+        if _DRY_RUN.value and _MODE.value != "train":
+            raise flags.Error(f"--dry_run shows what a training would do. Received --mode={_MODE.value}.")
         return _train() if _MODE.value == "train" else _sample()
     except flags.Error as error:
         return _mistake(f"{error}\nSee python -m pipeline.main --help.")
@@ -56,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
         return _mistake(str(error))
     except Exception:
         traceback.print_exc()
-        print(f"\nA fault of the program, not yours. Run folder: {_WORKDIR.value or _workdir()}", file=sys.stderr)
+        print(f"\nA fault of the program, not yours. Run folder: {_workdir()}", file=sys.stderr)
         return 1
 
 
@@ -65,23 +76,31 @@ def run() -> None:
     sys.exit(main(sys.argv))
 
 
+def defined_flags() -> list[str]:
+    """Return the names of the flags above, in their order."""
+    return [value.name for value in globals().values() if isinstance(value, flags.FlagHolder)]
+
+
 def _train() -> int:
     if not _GIN_FILE.value:
         raise flags.Error("Training needs --gin_file, such as --gin_file=quickstart.gin.")
     params = list(_GIN_PARAM.value)
     if _STRATEGY.value:
         params.append(f"from components.stepper import strategy\nstrategy.select.name = {_STRATEGY.value!r}")
+    workdir = _workdir()
     quiet.start()
-    config = configs.parse(_GIN_FILE.value, params)
-    from pipeline.launch import launch
-
-    return launch(
-        config,
-        _WORKDIR.value or _workdir(),
+    if _DRY_RUN.value:
+        return _print(
+            api.dry_run(_GIN_FILE.value, params, workdir=workdir, require_accelerator=_REQUIRE_ACCELERATOR.value)
+        )
+    return api.train(
+        _GIN_FILE.value,
+        params,
+        workdir=workdir,
         require_accelerator=_REQUIRE_ACCELERATOR.value,
         overwrite=_OVERWRITE.value,
         force_resume=_FORCE_RESUME.value,
-    )
+    ).exit_status
 
 
 def _sample() -> int:
@@ -101,7 +120,15 @@ def _sample() -> int:
 
 
 def _workdir() -> str:
-    return f"runs/{Path(_GIN_FILE.value[-1]).stem}" if _GIN_FILE.value else "none"
+    return _WORKDIR.value or (api.default_workdir(_GIN_FILE.value) if _GIN_FILE.value else "none")
+
+
+def _print(text: str) -> int:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough; nothing more is to be flushed at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _mistake(message: str) -> int:

@@ -1,20 +1,30 @@
 """One line that tells the truth about a run in progress."""
 
+import math
+import os
+import shutil
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TextIO
 
+import tensorflow as tf
+
 _REDRAW_SECONDS = 0.2
+_UNITS = ("k", "M", "G", "T")
 
 
 class StatusLine:
-    """Shows step, speed, losses and time left: one line redrawn in a terminal, one line a log point elsewhere.
+    """Shows step, images, speed, losses, memory and time left.
+
+    In a terminal one line is redrawn, and each log point's line stands; elsewhere, in a notebook or a log file, there
+    are the log points' lines only.
 
     Args:
       start_step: where this start of the run begins.
       last_step: where it ends.
-      images_per_step: the global batch size.
+      images_per_step: real images that a step draws, on all replicas together.
       stream: where to write.
     """
 
@@ -34,7 +44,8 @@ class StatusLine:
         self._measure(step, now)
         if self._terminal and now - self._drawn > _REDRAW_SECONDS:
             self._drawn = now
-            self._stream.write("\r\x1b[K" + self._text(step, means))
+            # Cut to the terminal's width: a line that wraps could not be redrawn.
+            self._stream.write("\r\x1b[K" + self._text(step, means)[: shutil.get_terminal_size().columns - 1])
             self._stream.flush()
 
     def keep(self, step: int, means: Mapping[str, float]) -> None:
@@ -50,8 +61,38 @@ class StatusLine:
     def _text(self, step: int, means: Mapping[str, float]) -> str:
         losses = [f"{name} {value:.4f}" for name, value in means.items() if name.endswith("/loss")]
         left = (self._last_step - step) * self._images_per_step / max(self.images_per_second, 1e-9)
-        speed = f"{self.images_per_second:,.0f} images/s"
-        return " | ".join([f"step {step}/{self._last_step}", speed, *losses, f"{clock(left)} left"])
+        images = f"{short(step * self._images_per_step)} images, {self.images_per_second:,.0f}/s"
+        return " | ".join([f"step {step}/{self._last_step}", images, *losses, *memory(), f"{clock(left)} left"])
+
+
+def memory() -> list[str]:
+    """Return what this process holds of the host's memory, and of its fullest GPU's where there is one, for a person.
+
+    The list is empty where the system does not tell.
+    """
+    held = []
+    if (pages := Path("/proc/self/statm")).exists():
+        held.append(size(int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")))
+    try:
+        devices = [device.name for device in tf.config.list_logical_devices("GPU")]
+        on_gpu = [tf.config.experimental.get_memory_info(name)["current"] for name in devices]
+    except (ValueError, tf.errors.OpError):  # this kind of device keeps no count
+        on_gpu = []
+    return [*held, f"GPU {size(max(on_gpu))}"] if on_gpu else held
+
+
+def short(number: int) -> str:
+    """Return a count as it is read at a glance: 9,600, 83.2k, 1.92M."""
+    if number < 10_000:
+        return f"{number:,}"
+    rounded = float(f"{number:.3g}")
+    power = min(int(math.log10(rounded) + 1e-9) // 3, len(_UNITS))
+    return f"{rounded / 1000**power:.3g}{_UNITS[power - 1]}"
+
+
+def size(count: int) -> str:
+    """Return a number of bytes as it is read at a glance: 812 MiB, 2.3 GiB."""
+    return f"{count / 2**20:.0f} MiB" if count < 1000 * 2**20 else f"{count / 2**30:.1f} GiB"
 
 
 def clock(seconds: float) -> str:

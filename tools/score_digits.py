@@ -9,9 +9,11 @@ Exit status: 0 done; 2 a file that cannot be scored.
 """
 
 import argparse
+import hashlib
 import os
 import sys
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +25,8 @@ from components.errors import UserError
 from pipeline import quiet
 
 _EPOCHS = 25
-_RECIPE = f"1-{_EPOCHS}"  # names the cached classifier; count up when _train changes
-_HELD_OUT = 0.2  # share of the real digits
+_RECIPE = "1"  # part of the cached classifier's name; count up when _train changes
+_LEARNT = 4000  # of the 5,000 real digits
 _MOST_PER_CLASS = 500  # images of a class compared pairwise
 _TWINS_AMONG = 80  # images of a class among which a duplicate is looked for: as many generated as real ones
 _DUPLICATE = 0.25  # nearer than this share of the class's mean distance of real digits is nearly the same picture
@@ -40,7 +42,7 @@ class Digits:
 
 @dataclass(frozen=True)
 class Score:
-    """What is said of a set of digits; arrays hold one number a class, NaN where the set has none of it."""
+    """What is said of a set of digits; arrays hold one number a class, NaN where the set has too few of it."""
 
     count: int
     accuracy: float  # share that is read as the digit asked for
@@ -73,9 +75,9 @@ def read_samples(path: str) -> Digits:
     rule = "Samples are an npz file of `images` uint8[N,28,28,1] and `labels` int32[N] in 0 to 9."
     remedy = "Write one by python -m pipeline.main --mode=sample --num_images=5000 --output=FILE.npz."
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             images, labels = archive["images"], archive["labels"]
-    except (OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, LookupError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(f"{rule} Received {path}: {' '.join(str(error).split())} {remedy}") from error
     received = f"{path}: images {images.dtype}{list(images.shape)}, labels {labels.dtype}{list(labels.shape)}"
     fits = images.dtype == np.uint8 and images.shape[1:] == (28, 28, 1) and len(images) > 0
@@ -91,18 +93,14 @@ def real_digits() -> tuple[Digits, Digits]:
     from components.data_source.tfds_source import TFDSSource
 
     source = TFDSSource(name="mnist_5k")
-    count = source.spec.num_examples
-    batch = next(iter(source.batches(global_batch_size=count, seed=0, start_batch=0)))  # one epoch: each digit once
+    batch = next(iter(source.batches(global_batch_size=5000, seed=0, start_batch=0)))  # one epoch: each digit once
     images = np.round(batch["image"].numpy() * 127.5 + 127.5).astype(np.uint8)
     labels = batch["label"].numpy()
-    first = round(count * (1 - _HELD_OUT))
-    return Digits(images[:first], labels[:first]), Digits(images[first:], labels[first:])
+    return Digits(images[:_LEARNT], labels[:_LEARNT]), Digits(images[_LEARNT:], labels[_LEARNT:])
 
 
 def cached_classifier(learnt: Digits) -> Any:
     """Return the classifier of these digits, trained at the first call and kept in a file."""
-    import hashlib
-
     import keras
 
     fingerprint = hashlib.sha256(learnt.images.tobytes() + learnt.labels.tobytes()).hexdigest()[:16]
@@ -154,20 +152,20 @@ def score(digits: Digits, classifier: Any, real: Score | None = None) -> Score:
     right = logits.argmax(axis=-1) == digits.labels
     pixels = digits.images.reshape(len(digits.images), -1) / np.float32(255)
     class_accuracy, feature_distance, pixel_distance = np.full((3, 10), np.nan)
-    twins = []
+    twins: list[bool] = []
     for digit in np.unique(digits.labels):
         asked = digits.labels == digit
         class_accuracy[digit] = right[asked].mean()
         chosen = np.flatnonzero(asked & right)[:_MOST_PER_CLASS]  # a wrong digit is an error, not variety
-        if len(chosen) < 2:
-            continue
-        pairs = len(chosen) * (len(chosen) - 1)
+        if asked.sum() < 2:
+            continue  # variety has no meaning
+        pairs = max(1, len(chosen) * (len(chosen) - 1))  # of fewer than two rightly read digits the variety is 0
         distances = _distances(pixels[chosen])
         feature_distance[digit] = _distances(features[chosen]).sum() / pairs
         pixel_distance[digit] = distances.sum() / pairs
         scale = pixel_distance[digit] if real is None else real.pixel_distance[digit]
         np.fill_diagonal(distances, np.inf)
-        twins.extend(distances[:, :_TWINS_AMONG].min(axis=1) < _DUPLICATE * scale)
+        twins.extend(distances[:, :_TWINS_AMONG].min(axis=1, initial=np.inf) < _DUPLICATE * scale)
     duplicates = float(np.mean(twins)) if twins else float("nan")
     return Score(len(right), float(right.mean()), class_accuracy, feature_distance, pixel_distance, duplicates)
 
@@ -185,20 +183,16 @@ def report(samples: Score, real: Score) -> None:
     print(f"{'images':30}{samples.count:9,}{real.count:13,}")
     print(f"{'class accuracy':30}{samples.accuracy:9.2%}{real.accuracy:13.2%}")
     print(f"{'nearly the same as another':30}{samples.duplicates:9.2%}{real.duplicates:13.2%}")
-    ratios = {
-        "features": samples.feature_distance / real.feature_distance,
-        "pixels": samples.pixel_distance / real.pixel_distance,
-    }
-    for name, ratio in ratios.items():
-        known = ratio[~np.isnan(ratio)]
-        mean, least = (known.mean(), known.min()) if len(known) else (float("nan"), float("nan"))
-        print(f"{f'variety in {name}: mean':30}{mean:9.2f}{1.0:13.2f}\n{'  of the least varied class':30}{least:9.2f}")
+    asked = np.flatnonzero(~np.isnan(samples.class_accuracy))
+    features = (samples.feature_distance / real.feature_distance)[asked]
+    pixels = (samples.pixel_distance / real.pixel_distance)[asked]
+    for name, ratios in (("features", features), ("pixels", pixels)):
+        print(f"{f'variety in {name}: mean':30}{ratios.mean():9.2f}{1.0:13.2f}")
+        print(f"{'  of the least varied class':30}{ratios.min():9.2f}{1.0:13.2f}")
     print("\nclass  accuracy  real accuracy  variety in features  in pixels")
-    for digit in np.flatnonzero(~np.isnan(samples.class_accuracy)):
-        print(
-            f"{digit:5}{samples.class_accuracy[digit]:10.1%}{real.class_accuracy[digit]:15.1%}"
-            f"{ratios['features'][digit]:21.2f}{ratios['pixels'][digit]:11.2f}"
-        )
+    columns = zip(asked, samples.class_accuracy[asked], real.class_accuracy[asked], features, pixels, strict=True)
+    for digit, accuracy, real_accuracy, in_features, in_pixels in columns:
+        print(f"{digit:5}{accuracy:10.1%}{real_accuracy:15.1%}{in_features:21.2f}{in_pixels:11.2f}")
     print("\nVariety: mean distance of two images of a class, as a share of the same for real digits.")
 
 
