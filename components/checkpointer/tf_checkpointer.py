@@ -34,6 +34,7 @@ class TFCheckpointer:
             raise UserError(f"`TFCheckpointer.keep` must be at least 1. Received {keep}.")
         self._directory = Path(directory)
         self._keep = keep
+        self._damaged: set[int] = set()  # steps that were passed over, until a save sets them aside
         self._checkpoint = tf.train.Checkpoint(state={name: list(variables) for name, variables in state.items()})
 
     def steps(self) -> list[int]:
@@ -50,9 +51,10 @@ class TFCheckpointer:
         steps = self.steps()
         for step in reversed(steps):
             try:
-                self.restore(step)
+                self._read(step)
                 return step
             except _DAMAGE as error:
+                self._damaged.add(step)
                 logging.warning("Checkpoint %d is damaged and passed over: %s", step, str(error).splitlines()[0])
         if steps:
             raise UserError(
@@ -65,12 +67,18 @@ class TFCheckpointer:
         """Restore the checkpoint of one step.
 
         Raises:
-          UserError: there is none of that step, or it holds other variables.
+          UserError: there is none of that step, it is damaged, or it holds other variables.
         """
-        path = self._path(step)
-        if not path.is_dir():
-            known = ", ".join(map(str, self.steps())) or "none"
+        known = ", ".join(map(str, self.steps())) or "none"
+        if not self._path(step).is_dir():
             raise UserError(f"There is no checkpoint of step {step} in {self._directory}. There are: {known}.")
+        try:
+            self._read(step)
+        except _DAMAGE as error:
+            raise UserError(f"{self._path(step)} is damaged: {error}. Use another step; there are: {known}.") from error
+
+    def _read(self, step: int) -> None:
+        path = self._path(step)
         try:
             self._checkpoint.read(str(path / _PREFIX)).assert_consumed()
         except (ValueError, AssertionError) as error:
@@ -80,16 +88,25 @@ class TFCheckpointer:
             ) from error
 
     def save(self, step: int) -> None:
-        """Save all state as that of `step`, and drop the oldest beyond `keep`."""
+        """Save all state as that of `step`; drop the oldest beyond `keep`, set aside damaged ones passed over."""
         whole, growing = self._path(step), self._directory / f"writing-{step}"
-        if whole.is_dir():
+        if whole.is_dir() and step not in self._damaged:
             return
         shutil.rmtree(growing, ignore_errors=True)
         growing.mkdir(parents=True)
         self._checkpoint.write(str(growing / _PREFIX))
+        self._set_damaged_aside()
         growing.rename(whole)
         for old in self.steps()[: -self._keep]:
             shutil.rmtree(self._path(old))
+
+    def _set_damaged_aside(self) -> None:
+        """Rename what was passed over, which else counts among the newest and stands in the way of its own step."""
+        for step in self._damaged:
+            aside = self._directory / f"damaged-{step}"
+            shutil.rmtree(aside, ignore_errors=True)
+            self._path(step).rename(aside)
+        self._damaged.clear()
 
     def _path(self, step: int) -> Path:
         return self._directory / f"step-{step:09d}"

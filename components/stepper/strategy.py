@@ -70,8 +70,8 @@ def _tpu() -> Hardware:
 
 
 def _multi_worker() -> Hardware:
-    cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster", {})
-    if not cluster.get("worker"):
+    workers = _workers(os.environ.get("TF_CONFIG") or "{}")
+    if not workers:
         raise UserError(
             "`--strategy=multi_worker` needs the environment variable TF_CONFIG, which lists the workers. Received "
             f"TF_CONFIG={os.environ.get('TF_CONFIG')!r}. Set it on each worker, such as "
@@ -79,7 +79,7 @@ def _multi_worker() -> Hardware:
         )
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     kind = "gpu" if tf.config.list_physical_devices("GPU") else "cpu"
-    description = f"{len(cluster['worker'])} workers, {strategy.num_replicas_in_sync} replicas"
+    description = f"{len(workers)} workers, {strategy.num_replicas_in_sync} replicas"
 
     @tf.function
     def wait_for_all() -> None:
@@ -92,6 +92,14 @@ def _multi_worker() -> Hardware:
         is_chief=strategy.cluster_resolver.task_id == 0,
         wait_for_all=wait_for_all,
     )
+
+
+def _workers(tf_config: str) -> list[str]:
+    """Return the workers that a TF_CONFIG lists; none where it is not of that form."""
+    try:
+        return list(json.loads(tf_config)["cluster"]["worker"])
+    except (ValueError, TypeError, KeyError):
+        return []
 
 
 def _logical_cpus(name: str) -> Hardware:

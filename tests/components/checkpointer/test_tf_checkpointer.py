@@ -121,3 +121,15 @@ def test_checkpoint_of_one_replica_count_restores_on_another(tmp_path, writer, r
         variables = state()
         assert TFCheckpointer(str(tmp_path), variables).restore_latest() == 1
         np.testing.assert_array_equal(variables["net"][0].numpy(), np.full(3, 0.3, np.float32))
+
+
+def test_save_replaces_a_damaged_checkpoint_of_its_own_step(tmp_path) -> None:
+    saved(tmp_path, 0.1, 0.2)
+    _cut(tmp_path / "step-000000002" / "variables.data-00000-of-00001")
+    checkpointer = TFCheckpointer(str(tmp_path), state())
+    assert checkpointer.restore_latest() == 1
+    checkpointer.save(2)  # what the run makes of step 2 anew, the bits of step 1 here
+    variables = state()
+    assert TFCheckpointer(str(tmp_path), variables).restore_latest() == 2
+    np.testing.assert_array_equal(variables["net"][0], np.full(3, 0.1, np.float32))
+    assert (tmp_path / "damaged-2").is_dir()

@@ -33,7 +33,7 @@ def test_strategy_of_another_name_is_refused(name, words) -> None:
         strategy.select(name=name)
 
 
-@pytest.mark.parametrize("value", [None, "", "{}"])
+@pytest.mark.parametrize("value", [None, "", "{}", "{half", "[]", '{"cluster": {}}'])
 def test_multi_worker_without_its_workers_is_refused(monkeypatch, value) -> None:
     monkeypatch.delenv("TF_CONFIG", raising=False)
     if value is not None:
