@@ -75,6 +75,7 @@ def test_question_or_mistake_is_answered_without_tensorflow(arguments, status, w
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_run_trains_goes_on_refuses_another_config_and_samples(gantry, tmp_path) -> None:
     first = gantry(*TINY, LOOP, "--gin_param=TRAIN_STEPS = 10")
     folder = tmp_path / "runs" / "quickstart"

@@ -68,6 +68,7 @@ def test_train_returns_the_trained_run_and_its_folder(tmp_path) -> None:
     assert summary.run.sampler.sample(2, seed=0).shape == (2, 28, 28, 1)
 
 
+@pytest.mark.slow
 def test_train_twice_with_another_config_between_gives_the_first_again(tmp_path) -> None:
     api.train(["quickstart"], TINY, workdir=tmp_path / "a")
     api.train(["quickstart"], [*TINY, HINGE, "SEED = 1"], workdir=tmp_path / "other")
@@ -84,6 +85,7 @@ def test_train_leaves_the_process_as_it_was(tmp_path) -> None:
         assert old == new
 
 
+@pytest.mark.slow
 def test_train_goes_on_and_refuses_another_config_as_the_command_does(tmp_path) -> None:
     api.train(["quickstart"], TINY, workdir=tmp_path)
     assert api.train(["quickstart"], ["TRAIN_STEPS = 5", *TINY[1:]], workdir=tmp_path).run.step == 5

@@ -73,9 +73,10 @@ GAMES = {
         loss=adversarial.relativistic_pairing, **players(), penalties=[penalties.r1, penalties.r2], penalty_every=3
     ),
 }
+FAST = ("alternating", "simultaneous", "lazy")
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", [pytest.param(g, marks=[] if g in FAST else pytest.mark.slow) for g in GAMES])
 @pytest.mark.parametrize("hardware", ["cpu:2", pytest.param("cpu:8", marks=pytest.mark.slow)])
 def test_toy_game_on_replicas_is_that_on_one(game, hardware) -> None:
     require_close(trained("one_device", TOYS, GAMES[game]()), trained(hardware, TOYS, GAMES[game]()))
