@@ -26,15 +26,7 @@ def test_strategy_by_name_has_its_replicas_and_says_what_is_missing(name, replic
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [
-        ("gpu", "must be one of"),
-        ("cpu:0", "at least 1"),
-        ("cpu:two", "at least 1"),
-        ("cpu:", "at least 1"),
-        ("cpu:-1", "at least 1"),
-        ("", "must be one of"),
-        ("cpu:9", "new process"),
-    ],
+    [("gpu", "must be one of"), ("cpu:0", "at least 1"), ("cpu:two", "at least 1"), ("cpu:9", "new process")],
 )
 def test_strategy_of_another_name_is_refused(name, words) -> None:
     with pytest.raises(UserError, match=words):
@@ -46,5 +38,5 @@ def test_multi_worker_without_its_workers_is_refused(monkeypatch, value) -> None
     monkeypatch.delenv("TF_CONFIG", raising=False)
     if value is not None:
         monkeypatch.setenv("TF_CONFIG", value)
-    with pytest.raises(UserError, match="which lists the workers"):
+    with pytest.raises(UserError, match="TF_CONFIG"):
         strategy.select(name="multi_worker")
