@@ -22,6 +22,8 @@ from components.errors import UserError as UserError
 
 # Annotations carry ranges: a configuration is checked against them before anything is built.
 Positive = Annotated[int, Gt(0)]
+Share = Annotated[float, Ge(0), Lt(1)]
+Weight = Annotated[float, Ge(0)]
 
 
 # --- data ------------------------------------------------------------------------------------------------------------
@@ -177,13 +179,14 @@ class PlayerLosses(NamedTuple):
 AdversarialLoss = Callable[[tf.Tensor, tf.Tensor], PlayerLosses]  # (real_logits float32[B], fake_logits float32[B])
 
 
+Critic = Callable[[tf.Tensor], tf.Tensor]  # images float32[B, H, W, C] -> logits float32[B]; labels are inside it
+
+
 class Penalty(Protocol):
     """A term of the discriminator's loss that looks at its slope; knows no model class."""
 
-    def __call__(
-        self, critic: Callable[[tf.Tensor], tf.Tensor], real: tf.Tensor, fake: tf.Tensor, *, random: "Random"
-    ) -> tf.Tensor:
-        """Return float32[B] for images float32[B, H, W, C]; `critic` maps such images to logits float32[B]."""
+    def __call__(self, critic: Critic, real: tf.Tensor, fake: tf.Tensor, *, random: "Random") -> tf.Tensor:
+        """Return float32[B] for images float32[B, H, W, C]."""
         ...
 
 
@@ -218,7 +221,7 @@ class Player:
 
     optimizer: Callable[[], keras.optimizers.Optimizer]
     networks: tuple[str, ...] | None = None
-    ema_decay: Annotated[float, Ge(0), Lt(1)] | None = None
+    ema_decay: Share | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""

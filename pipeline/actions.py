@@ -12,11 +12,16 @@ from pipeline.status import StatusLine
 def every(steps: int, last: int, action: Action) -> Action:
     """Return `action` for the multiples of `steps` and for step `last` only."""
 
-    def due(step: int, metrics: Mapping[str, float]) -> None:
-        if step % steps == 0 or step == last:
+    def act(step: int, metrics: Mapping[str, float]) -> None:
+        if is_due(step, steps, last):
             action(step, metrics)
 
-    return due
+    return act
+
+
+def is_due(step: int, steps: int, last: int) -> bool:
+    """Say whether `step` is a multiple of `steps`, or the last one."""
+    return step % steps == 0 or step == last
 
 
 def refuse_nan(step: int, metrics: Mapping[str, float]) -> None:
@@ -47,7 +52,7 @@ def log(run: Run, writers: Sequence[Writer], status: StatusLine) -> Action:
         seen = step
         means = {name: total / count for name, (total, count) in sums.items()}
         status.show(step, means)
-        if step % experiment.log_every == 0 or step == experiment.train_steps:
+        if is_due(step, experiment.log_every, experiment.train_steps):
             status.keep(step, means)
             for writer in writers:
                 writer.scalars(step, {**means, "timing/images_per_second": status.images_per_second})

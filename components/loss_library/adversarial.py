@@ -6,14 +6,9 @@ a likelihood. Write a function of this form, here or in any module that your gin
     gan.alternating.loss = @adversarial.hinge
 """
 
-from typing import Annotated
-
 import tensorflow as tf
-from annotated_types import Ge, Lt
 
-from components.interfaces import PlayerLosses
-
-Share = Annotated[float, Ge(0), Lt(1)]
+from components.interfaces import PlayerLosses, Share
 
 
 def non_saturating(real_logits: tf.Tensor, fake_logits: tf.Tensor, *, label_smoothing: Share = 0.0) -> PlayerLosses:

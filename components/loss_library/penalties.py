@@ -10,16 +10,9 @@ The slope of one example is meant, so the critic must not mix examples: no Batch
 are their gradients, where the critic is flat.
 """
 
-from collections.abc import Callable
-from typing import Annotated
-
 import tensorflow as tf
-from annotated_types import Ge
 
-from components.interfaces import Random
-
-Critic = Callable[[tf.Tensor], tf.Tensor]
-Weight = Annotated[float, Ge(0)]
+from components.interfaces import Critic, Random, Weight
 
 # Below this a norm counts as 0: the square root has no slope there.
 _TINY = 1e-12

@@ -11,18 +11,14 @@ Reference: Radford et al., 2015, arXiv:1511.06434; the classifier: Odena et al.,
 """
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import keras
-from annotated_types import Ge, Lt
 from keras import layers
 
-from components.interfaces import DataSpec, Positive
+from components.interfaces import DataSpec, Positive, Share
 from components.model_zoo.conditioning import OneHot, network_inputs, require_classes
 from components.model_zoo.layers import StatelessDropout, batch_norm
 from components.model_zoo.sizes import smallest_map
-
-Share = Annotated[float, Ge(0), Lt(1)]
 
 
 def generator(

@@ -5,15 +5,21 @@ Reference: Odena et al., 2016, arXiv:1610.09585, equations 2 and 3.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
 
 import tensorflow as tf
-from annotated_types import Ge
 
-from components.interfaces import AdversarialLoss, Batch, Losses, Networks, Player, Random, Update, UserError
+from components.interfaces import (
+    AdversarialLoss,
+    Batch,
+    Losses,
+    Networks,
+    Player,
+    Random,
+    Update,
+    UserError,
+    Weight,
+)
 from components.objectives.gan import accuracy, generate
-
-Weight = Annotated[float, Ge(0)]
 
 
 def simultaneous(

@@ -8,10 +8,9 @@ Reference: Goodfellow et al., 2014, arXiv:1406.2661, algorithm 1; Mirza and Osin
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import tensorflow as tf
-from annotated_types import Ge, Lt
 
 from components.interfaces import (
     AdversarialLoss,
@@ -22,11 +21,10 @@ from components.interfaces import (
     Player,
     Positive,
     Random,
+    Share,
     Update,
     latent_dim,
 )
-
-Share = Annotated[float, Ge(0), Lt(1)]
 
 
 def alternating(

@@ -6,15 +6,12 @@ bits: Kingma et al., 2016, arXiv:1606.04934, appendix C.8, with one group of all
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
 
 import tensorflow as tf
-from annotated_types import Ge
 
-from components.interfaces import Batch, Losses, Networks, Player, Random, Update
+from components.interfaces import Batch, Losses, Networks, Player, Random, Update, Weight
 
 Likelihood = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]  # (logits float32[B, D], pixels float32[B, D]) -> float32[B]
-Weight = Annotated[float, Ge(0)]
 
 
 def negative_elbo(*, likelihood: Likelihood, vae: Player, beta: Weight = 1.0, free_nats: Weight = 0.0) -> list[Update]:

@@ -82,7 +82,8 @@ def seat_players(
         for name, player in update.players.items():
             if players.setdefault(name, player) != player:
                 raise UserError(
-                    f"A player must be the same in every update. Received two different ones named {name!r}."
+                    f"A player must be the same in every update. Received two different ones named {name!r}. "
+                    "Bind the same Player in both, or name them differently."
                 )
     live = {name: LivePlayer(name, player, networks, copy_network) for name, player in players.items()}
     _check_owners(live, networks)
