@@ -33,8 +33,8 @@ def _variables(run: Run) -> list[np.ndarray]:
 
 
 def _cases() -> list:
-    """Return every file on every hardware; the fast set takes one of each kind of update list on one device."""
-    fast = [("quickstart", "one_device"), ("dcgan_distributed", "one_device"), ("vae_tpu", "one_device")]
+    """Return every file on every hardware; the fast set takes two players and one, on one device."""
+    fast = [("quickstart", "one_device"), ("vae_tpu", "one_device")]
     every = [(name, hardware) for name in configs.shipped() for hardware in ("one_device", "cpu:2")]
     return [pytest.param(*case, marks=[] if case in fast else pytest.mark.slow) for case in every]
 

@@ -104,6 +104,7 @@ def test_train_outside_the_main_thread_sets_no_signal_handlers(tmp_path) -> None
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
 
 
+@pytest.mark.slow
 def test_config_of_a_run_repeats_its_losses_bit_for_bit(tmp_path) -> None:
     params = [*TINY, HINGE, "SEED = 3"]
     api.train(["quickstart"], params, workdir=tmp_path / "first")

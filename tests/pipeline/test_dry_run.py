@@ -98,6 +98,7 @@ def test_report_of_quickstart_is_a_page_or_two_of_text(elsewhere) -> None:
     assert len(lines) <= 105 and not any(line != line.rstrip() for line in lines)
 
 
+@pytest.mark.slow
 def test_folder_of_another_run_is_told_and_left_as_it_is(elsewhere) -> None:
     api.train(["quickstart"], [*TINY, "TRAIN_STEPS = 1"][1:], workdir="taken")
     before = everything_in(elsewhere)
