@@ -143,6 +143,15 @@ class Random(Protocol):
         """Return `purpose/n` with n counting the calls, for draws that must differ from one call to the next."""
         ...
 
+    @property
+    def step(self) -> tf.Tensor:
+        """The step being run, int64[], for what changes in the course of training."""
+        ...
+
+
+# Changes images float32[B, H, W, C] at random, each example on its own, so that a gradient passes.
+Augmentation = Callable[[tf.Tensor, Random], tf.Tensor]
+
 
 _CURRENT_RANDOM: ContextVar[Random | None] = ContextVar("current_random", default=None)
 
@@ -347,7 +356,27 @@ class Sampler(Protocol):
         ...
 
 
+@runtime_checkable
+class Reconstructor(Protocol):
+    """What the sampler of an autoencoder may offer beside."""
+
+    def reconstruct(self, images: Any, *, labels: Sequence[int] | None = None) -> Any:
+        """Return uint8[N, H, W, C]: what the networks make of images uint8[N, H, W, C]."""
+        ...
+
+
 SamplerFactory = Callable[[Networks], Sampler]
+
+
+class Grid(NamedTuple):
+    """Images of one picture, row by row."""
+
+    images: Any  # uint8[N, H, W, C]
+    columns: int
+
+
+Preview = Callable[[], Grid]  # the same latents and the same real examples at every call
+PreviewFactory = Callable[[Sampler, DataSource, int], Preview]  # (the run's sampler, its data, its seed)
 
 
 class Writer(Protocol):

@@ -39,7 +39,8 @@ class ReplicaRandom:
         """Hold the key; nothing is drawn yet."""
         self._seed = seed
         self._stream = stream
-        self._moment = tf.cast(step, tf.int64) * _MOST_REPEATS + repeat
+        self.step = tf.cast(step, tf.int64)
+        self._moment = self.step * _MOST_REPEATS + repeat
         self._rows = per_replica_batch_size
         self._replica = replica
         self._num_replicas = num_replicas
