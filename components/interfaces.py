@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Protocol, TypedDict, runtime_checkable
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypedDict, runtime_checkable
 
 import keras
 import tensorflow as tf
@@ -149,29 +149,52 @@ class Random(Protocol):
         ...
 
 
-# Changes images float32[B, H, W, C] at random, each example on its own, so that a gradient passes.
-Augmentation = Callable[[tf.Tensor, Random], tf.Tensor]
+class Memory(Protocol):
+    """Numbers that an update keeps from one step to the next; they are saved with the run."""
+
+    def average(self, name: str, values: tf.Tensor, *, decay: float | tf.Tensor) -> tf.Tensor:
+        """Return the moving average float32[] as it stood before this move; it starts at 0 and has no gradient.
+
+        Afterwards it is decay * average + (1 - decay) * the mean of `values` float32[B] over the global batch.
+        """
+        ...
 
 
-_CURRENT_RANDOM: ContextVar[Random | None] = ContextVar("current_random", default=None)
+class Moment(NamedTuple):
+    """What belongs to one move of one update."""
+
+    random: Random
+    memory: Memory
+
+
+_MOMENT: ContextVar[Moment | None] = ContextVar("moment", default=None)
 
 
 @contextmanager
-def drawing_from(random: Random) -> Iterator[None]:
-    """Let layers that draw in training (dropout) find `random`: Keras gives a layer no argument for it."""
-    token = _CURRENT_RANDOM.set(random)
+def happening_at(moment: Moment) -> Iterator[None]:
+    """Let layers that draw in training (dropout) and losses that remember find theirs: they get no argument for it."""
+    token = _MOMENT.set(moment)
     try:
         yield
     finally:
-        _CURRENT_RANDOM.reset(token)
+        _MOMENT.reset(token)
 
 
 def current_random() -> Random:
     """Return the `Random` of the update being computed; raises RuntimeError outside of one."""
-    random = _CURRENT_RANDOM.get()
-    if random is None:
-        raise RuntimeError("A layer draws random numbers only inside an update. Call the network with training=False.")
-    return random
+    return _current("A layer draws random numbers only inside an update. Call the network with training=False.").random
+
+
+def current_memory() -> Memory:
+    """Return the `Memory` of the update being computed; raises RuntimeError outside of one."""
+    return _current("A loss remembers only inside an update.").memory
+
+
+def _current(rule: str) -> Moment:
+    moment = _MOMENT.get()
+    if moment is None:
+        raise RuntimeError(rule)
+    return moment
 
 
 # --- losses ----------------------------------------------------------------------------------------------------------
@@ -188,13 +211,36 @@ class PlayerLosses(NamedTuple):
 AdversarialLoss = Callable[[tf.Tensor, tf.Tensor], PlayerLosses]  # (real_logits float32[B], fake_logits float32[B])
 
 
-Critic = Callable[[tf.Tensor], tf.Tensor]  # images float32[B, H, W, C] -> logits float32[B]; labels are inside it
+class Augmentation(Protocol):
+    """Changes images at random, each on its own, in a way that lets gradients pass."""
+
+    def __call__(self, images: tf.Tensor, *, random: Random) -> tf.Tensor:
+        """Return float32[B, H, W, C] from float32[B, H, W, C]; what two calls draw differs."""
+        ...
+
+
+class Critic(Protocol):
+    """The discriminator as a function of images alone: the labels, and augmentations if any, are inside it."""
+
+    def __call__(self, images: tf.Tensor, *, labels_of: Literal["real", "fake"] = "real") -> tf.Tensor:
+        """Return logits float32[B] for images float32[B, H, W, C], judged with the labels of one of both batches."""
+        ...
+
+    @property
+    def real_logits(self) -> tf.Tensor:
+        """The logits float32[B] of the real images, as the loss sees them."""
+        ...
+
+    @property
+    def fake_logits(self) -> tf.Tensor:
+        """The logits float32[B] of the generated images, as the loss sees them."""
+        ...
 
 
 class Penalty(Protocol):
-    """A term of the discriminator's loss that looks at its slope; knows no model class."""
+    """A term of the discriminator's loss beside the game; knows no model class."""
 
-    def __call__(self, critic: Critic, real: tf.Tensor, fake: tf.Tensor, *, random: "Random") -> tf.Tensor:
+    def __call__(self, critic: Critic, real: tf.Tensor, fake: tf.Tensor, *, random: Random) -> tf.Tensor:
         """Return float32[B] for images float32[B, H, W, C]."""
         ...
 
@@ -225,12 +271,21 @@ class Player:
       optimizer: makes a new optimizer; each player gets an instance of its own.
       networks: names of the networks trained; None: the one that bears the player's name.
       ema_decay: in [0, 1); keeps an exponential moving average of the networks' weights, which samples are drawn from.
-        The first updates use min(ema_decay, (1 + n) / (10 + n)) after n updates. None: no average.
+        The first moves use min(ema_decay, (1 + n) / (10 + n)) after n moves. None: no average, unless a half-life is
+        given.
+      ema_half_life_images: the same, said by the number of real images after which a weight counts half:
+        ema_decay = 2^(-images of a move / half-life), whatever the batch is (Karras et al., 2019, arXiv:1912.04958).
+      ema_start_step: until this step the average is the weights themselves.
+      weight_clip: c > 0; after every move each weight is clipped to [-c, c] (Arjovsky et al., 2017, arXiv:1701.07875,
+        algorithm 1). None: no clipping. To clip gradients, bind the optimizer's `global_clipnorm` or `clipvalue`.
     """
 
     optimizer: Callable[[], keras.optimizers.Optimizer]
     networks: tuple[str, ...] | None = None
     ema_decay: Share | None = None
+    ema_half_life_images: Positive | None = None
+    ema_start_step: Annotated[int, Ge(0)] = 0
+    weight_clip: Annotated[float, Gt(0)] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
@@ -242,6 +297,21 @@ class Player:
             )
         if self.ema_decay is not None and not 0 <= self.ema_decay < 1:
             raise UserError(f"`Player.ema_decay` must be in [0, 1), or None. Received {self.ema_decay}.")
+        if self.ema_decay is not None and self.ema_half_life_images is not None:
+            raise UserError(
+                "An average has one decay. Received `Player.ema_decay` and `Player.ema_half_life_images`. Bind one of "
+                "them."
+            )
+        if self.ema_start_step and not self.keeps_average:
+            raise UserError(
+                f"`Player.ema_start_step` delays an average. Received {self.ema_start_step} without one. Bind "
+                "`Player.ema_decay` or `Player.ema_half_life_images` too."
+            )
+
+    @property
+    def keeps_average(self) -> bool:
+        """Whether the networks' weights are averaged."""
+        return self.ema_decay is not None or self.ema_half_life_images is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,8 +321,10 @@ class Update:
     Attributes:
       objective: gives the loss of every player named, and of no other.
       players: {name: player}; the gradients of all are taken before any of them moves.
-      repeats: how often the move is made in a step, each time on a fresh batch: repeat r sees batch r of the step.
+      repeats: how often the move is made in a step, each time on fresh batches.
       every: the move is made in the steps that this number divides.
+      accumulate: fresh batches whose gradients are averaged for one move: a batch so many times as large as memory
+        allows. What looks across a batch (BatchNorm, the relativistic average) sees one of them at a time.
       loss_name: the losses are reported as PLAYER/loss_name; two updates never report under one name.
     """
 
@@ -260,11 +332,12 @@ class Update:
     players: Mapping[str, Player]
     repeats: Positive = 1
     every: Positive = 1
+    accumulate: Positive = 1
     loss_name: str = "loss"
 
     def __post_init__(self) -> None:
         """Refuse counts that make no move."""
-        for name in ("repeats", "every"):
+        for name in ("repeats", "every", "accumulate"):
             if getattr(self, name) < 1:
                 raise UserError(f"`Update.{name}` must be at least 1. Received {getattr(self, name)}.")
 

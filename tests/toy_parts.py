@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from components.interfaces import DataSpec, HostShard
+from components.interfaces import DataSpec, HostShard, Moment, happening_at
+from components.stepper.randomness import ReplicaRandom
 
 
 def toy_spec(*shape: int, num_classes: int = 2) -> DataSpec:
@@ -53,3 +54,41 @@ def toy_discriminator(spec: DataSpec) -> keras.Model:
     x = keras.layers.Dense(5, activation="relu")(keras.layers.Flatten()(images))
     x = keras.layers.BatchNormalization(synchronized=True)(x)
     return keras.Model([images, labels], {"logits": keras.layers.Dense(1)(x)[:, 0]})
+
+
+def toy_random(step: int = 0, rows: int = 4) -> ReplicaRandom:
+    return ReplicaRandom(seed=1, stream="0", step=tf.constant(step, tf.int64), repeat=0, per_replica_batch_size=rows)
+
+
+class ToyCritic:
+    """A function of images and their labels' kind as a `Critic` that has judged `real` and `fake`."""
+
+    def __init__(self, function, real, fake) -> None:
+        self._function, self._real, self._fake = function, real, fake
+
+    def __call__(self, images, *, labels_of="real"):
+        return self._function(images)
+
+    @property
+    def real_logits(self):
+        return self(self._real)
+
+    @property
+    def fake_logits(self):
+        return self(self._fake, labels_of="fake")
+
+
+class ToyMemory:
+    """A `Memory` that tells the averages it is given, 0 where none, and notes what it was asked to follow."""
+
+    def __init__(self, **averages: float) -> None:
+        self.averages, self.followed = averages, {}
+
+    def average(self, name, values, *, decay):
+        if tf.executing_eagerly():
+            self.followed[name] = (np.asarray(values), float(decay))
+        return tf.constant(self.averages.get(name.rpartition("/")[2], 0.0))
+
+
+def in_a_move(random=None, memory=None):
+    return happening_at(Moment(random or toy_random(), memory or ToyMemory()))

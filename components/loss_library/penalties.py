@@ -1,7 +1,7 @@
 """Penalties on a discriminator's slope: one number per example, added to its loss.
 
-Each takes `critic`, a function from images float32[B, H, W, C] to logits float32[B] (labels are inside it), the real
-and the generated images, and the update's `Random`; its weight is a binding:
+Each takes `critic`, a function from images float32[B, H, W, C] to logits float32[B] (labels, and augmentations if any,
+are inside it), the real and the generated images, and the update's `Random`; its weight is a binding:
 
     gan.alternating.penalties = [@penalties.wgan_gp]
     penalties.wgan_gp.weight = 10.0
@@ -9,6 +9,8 @@ and the generated images, and the update's `Random`; its weight is a binding:
 The slope of one example is meant, so the critic must not mix examples: no BatchNorm in it. Slopes are finite, and so
 are their gradients, where the critic is flat.
 """
+
+from collections.abc import Callable
 
 import tensorflow as tf
 
@@ -111,10 +113,10 @@ def r2(critic: Critic, real: tf.Tensor, fake: tf.Tensor, *, random: Random, weig
 
     Reference: Mescheder et al., 2018, arXiv:1801.04406, equation 10.
     """
-    return 0.5 * weight * _square(_slopes(critic, fake))
+    return 0.5 * weight * _square(_slopes(lambda images: critic(images, labels_of="fake"), fake))
 
 
-def _slopes(critic: Critic, images: tf.Tensor) -> tf.Tensor:
+def _slopes(critic: Callable[[tf.Tensor], tf.Tensor], images: tf.Tensor) -> tf.Tensor:
     """Return float32[B, H, W, C], the gradient of each image's logit with respect to it."""
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(images)

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from components.interfaces import (
     AdversarialLoss,
+    Augmentation,
     Batch,
     Losses,
     Networks,
@@ -23,8 +24,10 @@ from components.interfaces import (
     Random,
     Share,
     Update,
-    latent_dim,
+    Weight,
 )
+from components.objectives.classification import classification
+from components.objectives.judging import Judge, accuracy, generate, generator_sees_real, penalise, told
 
 
 def alternating(
@@ -36,8 +39,11 @@ def alternating(
     first: Literal["discriminator", "generator"] = "discriminator",
     penalties: Sequence[Penalty] = (),
     penalty_every: Positive = 1,
+    augmentations: Sequence[Augmentation] = (),
+    class_weight: Weight = 0.0,
     noisy_labels: Share = 0.0,
     same_latents: bool = False,
+    accumulate: Positive = 1,
 ) -> list[Update]:
     """Return [discriminator x n, generator], or the generator first: each move draws fakes of its own.
 
@@ -50,22 +56,34 @@ def alternating(
       penalties: terms of the discriminator's loss.
       penalty_every: above 1 the penalties are a move of their own in every so many steps, their loss scaled by that
         number (Karras et al., 2019, arXiv:1912.04958, section 3.1).
+      augmentations: change every image that the discriminator sees, in both players' moves.
+      class_weight: of the auxiliary classifier's losses, for a discriminator that has one: the discriminator's on real
+        and on generated images, the generator's on generated ones (Odena et al., 2016, arXiv:1610.09585).
       noisy_labels: share of pairs in which the discriminator is told that real is fake and fake is real.
       same_latents: both players' moves use the same latents and fake labels, instead of fresh ones each.
+      accumulate: fresh batches whose gradients are averaged for one move, of either player.
     """
-    is_lazy = bool(penalties) and penalty_every > 1
+    changes, is_lazy = tuple(augmentations), bool(penalties) and penalty_every > 1
     judging = Update(
-        objective=DiscriminatorObjective(loss, () if is_lazy else tuple(penalties), noisy_labels, same_latents),
+        objective=DiscriminatorObjective(
+            loss, () if is_lazy else tuple(penalties), changes, class_weight, noisy_labels, same_latents
+        ),
         players={"discriminator": discriminator},
         repeats=discriminator_repeats,
+        accumulate=accumulate,
     )
     smoothing = Update(
-        objective=PenaltyObjective(tuple(penalties), penalty_every),
+        objective=PenaltyObjective(tuple(penalties), penalty_every, changes),
         players={"discriminator": discriminator},
         every=penalty_every,
+        accumulate=accumulate,
         loss_name="lazy_penalty",
     )
-    generating = Update(objective=GeneratorObjective(loss, same_latents), players={"generator": generator})
+    generating = Update(
+        objective=GeneratorObjective(loss, augmentations=changes, class_weight=class_weight, same_latents=same_latents),
+        players={"generator": generator},
+        accumulate=accumulate,
+    )
     of_discriminator = [judging, smoothing] if is_lazy else [judging]
     return [generating, *of_discriminator] if first == "generator" else [*of_discriminator, generating]
 
@@ -76,7 +94,10 @@ def simultaneous(
     generator: Player,
     discriminator: Player,
     penalties: Sequence[Penalty] = (),
+    augmentations: Sequence[Augmentation] = (),
+    class_weight: Weight = 0.0,
     noisy_labels: Share = 0.0,
+    accumulate: Positive = 1,
 ) -> list[Update]:
     """Return one update in which both players share one set of fakes and one forward pass: the fast scheme.
 
@@ -87,10 +108,15 @@ def simultaneous(
       generator: trains the network "generator".
       discriminator: trains the network "discriminator".
       penalties: terms of the discriminator's loss.
+      augmentations: change every image that the discriminator sees.
+      class_weight: of the auxiliary classifier's losses, for a discriminator that has one: the discriminator's on real
+        and on generated images, the generator's on generated ones (Odena et al., 2016, arXiv:1610.09585).
       noisy_labels: share of pairs in which the discriminator is told that real is fake and fake is real.
+      accumulate: fresh batches whose gradients are averaged for one move.
     """
+    objective = SimultaneousObjective(loss, tuple(penalties), tuple(augmentations), class_weight, noisy_labels)
     players = {"generator": generator, "discriminator": discriminator}
-    return [Update(objective=SimultaneousObjective(loss, tuple(penalties), noisy_labels), players=players)]
+    return [Update(objective=objective, players=players, accumulate=accumulate)]
 
 
 @dataclass(frozen=True)
@@ -99,19 +125,23 @@ class DiscriminatorObjective:
 
     loss: AdversarialLoss
     penalties: tuple[Penalty, ...] = ()
+    augmentations: tuple[Augmentation, ...] = ()
+    class_weight: float = 0.0
     noisy_labels: float = 0.0
     same_latents: bool = False
 
     def __call__(self, networks: Networks, batch: Batch, *, random: Random) -> Losses:
         """Return {"discriminator": float32[B]}; no gradient reaches the generator."""
         fakes, labels = generate(networks, random.shared if self.same_latents else random)
-        fakes = tf.stop_gradient(fakes)
-        real_logits = judge(networks, batch["image"], batch["label"])
-        fake_logits = judge(networks, fakes, labels)
-        told = _told(real_logits, fake_logits, self.noisy_labels, random)
-        penalty = penalise(self.penalties, networks, batch, fakes, random)
-        metrics = accuracy(real_logits, fake_logits) | penalty
-        return Losses({"discriminator": self.loss(*told).discriminator + sum(penalty.values())}, metrics)
+        judge = Judge(networks, batch, tf.stop_gradient(fakes), labels, self.augmentations, random)
+        logits = judge.real_logits, judge.fake_logits
+        penalty = penalise(self.penalties, judge, random)
+        loss = self.loss(*told(*logits, self.noisy_labels, random)).discriminator + sum(penalty.values())
+        metrics = accuracy(*logits) | penalty
+        if self.class_weight:
+            naming, accuracies = classification(judge, of_real=True)
+            loss, metrics = loss + self.class_weight * naming, metrics | accuracies
+        return Losses({"discriminator": loss}, metrics)
 
 
 @dataclass(frozen=True)
@@ -120,11 +150,13 @@ class PenaltyObjective:
 
     penalties: tuple[Penalty, ...]
     scale: float
+    augmentations: tuple[Augmentation, ...] = ()
 
     def __call__(self, networks: Networks, batch: Batch, *, random: Random) -> Losses:
         """Return {"discriminator": float32[B]}, the sum of the penalties times `scale`."""
-        fakes, _ = generate(networks, random)
-        penalty = penalise(self.penalties, networks, batch, tf.stop_gradient(fakes), random)
+        fakes, labels = generate(networks, random)
+        judge = Judge(networks, batch, tf.stop_gradient(fakes), labels, self.augmentations, random)
+        penalty = penalise(self.penalties, judge, random)
         return Losses({"discriminator": self.scale * sum(penalty.values())}, penalty)
 
 
@@ -133,18 +165,22 @@ class GeneratorObjective:
     """The generator's loss on fakes of uniform labels."""
 
     loss: AdversarialLoss
+    augmentations: tuple[Augmentation, ...] = ()
+    class_weight: float = 0.0
     same_latents: bool = False
 
     def __call__(self, networks: Networks, batch: Batch, *, random: Random) -> Losses:
         """Return {"generator": float32[B]}; real images are judged only for a loss that compares with them."""
         fakes, labels = generate(networks, random.shared if self.same_latents else random)
-        fake_logits = judge(networks, fakes, labels)
-        if _generator_sees_real(self.loss):
-            real_logits = judge(networks, batch["image"], batch["label"])
-        else:
-            real_logits = tf.zeros_like(fake_logits)
-        deceived = tf.cast(fake_logits > 0, tf.float32)
-        return Losses({"generator": self.loss(real_logits, fake_logits).generator}, {"generator/accuracy": deceived})
+        judge = Judge(networks, batch, fakes, labels, self.augmentations, random)
+        fake_logits = judge.fake_logits
+        real_logits = judge.real_logits if generator_sees_real(self.loss) else tf.zeros_like(fake_logits)
+        loss = self.loss(real_logits, fake_logits).generator
+        metrics = {"generator/accuracy": tf.cast(fake_logits > 0, tf.float32)}
+        if self.class_weight:
+            naming, accuracies = classification(judge, of_real=False)
+            loss, metrics = loss + self.class_weight * naming, metrics | accuracies
+        return Losses({"generator": loss}, metrics)
 
 
 @dataclass(frozen=True)
@@ -153,77 +189,23 @@ class SimultaneousObjective:
 
     loss: AdversarialLoss
     penalties: tuple[Penalty, ...] = ()
+    augmentations: tuple[Augmentation, ...] = ()
+    class_weight: float = 0.0
     noisy_labels: float = 0.0
 
     def __call__(self, networks: Networks, batch: Batch, *, random: Random) -> Losses:
         """Return {"generator": float32[B], "discriminator": float32[B]}."""
         fakes, labels = generate(networks, random)
-        real_logits = judge(networks, batch["image"], batch["label"])
-        fake_logits = judge(networks, fakes, labels)
-        told = _told(real_logits, fake_logits, self.noisy_labels, random)
-        penalty = penalise(self.penalties, networks, batch, tf.stop_gradient(fakes), random)
-        losses = {
-            "generator": self.loss(real_logits, fake_logits).generator,
-            "discriminator": self.loss(*told).discriminator + sum(penalty.values()),
-        }
-        return Losses(losses, accuracy(real_logits, fake_logits) | penalty)
-
-
-def generate(networks: Networks, random: Random) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return fakes float32[B, H, W, C] in training mode and their labels int32[B], uniform over the classes."""
-    generator = networks["generator"]
-    latents = random.normal("latents", [latent_dim(generator)])
-    labels = random.integers("fake_labels", max(1, networks.spec.num_classes))
-    return generator([latents, labels], training=True), labels
-
-
-def judge(networks: Networks, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """Return the discriminator's logits float32[B] in training mode."""
-    return networks["discriminator"]([images, labels], training=True)["logits"]
-
-
-def penalise(
-    penalties: Sequence[Penalty], networks: Networks, batch: Batch, fakes: tf.Tensor, random: Random
-) -> dict[str, tf.Tensor]:
-    """Return {"discriminator/penalty_i": float32[B]}; images are judged with the labels of the real batch."""
-
-    def critic(images: tf.Tensor) -> tf.Tensor:
-        return judge(networks, images, batch["label"])
-
-    return {
-        f"discriminator/penalty_{index}": penalty(critic, batch["image"], fakes, random=random)
-        for index, penalty in enumerate(penalties)
-    }
-
-
-def _told(
-    real_logits: tf.Tensor, fake_logits: tf.Tensor, noisy_labels: float, random: Random
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return real and fake logits, exchanged in a share of the pairs.
-
-    Reference: Chintala et al., 2016, "How to train a GAN", item 6.
-    """
-    if not noisy_labels:
-        return real_logits, fake_logits
-    lied = random.uniform("noisy_labels") < noisy_labels
-    return tf.where(lied, fake_logits, real_logits), tf.where(lied, real_logits, fake_logits)
-
-
-def accuracy(real_logits: tf.Tensor, fake_logits: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Return whether each logit is on the right side of 0: real, fake, and half the sum of both, float32[B] each."""
-    real, fake = tf.cast(real_logits > 0, tf.float32), tf.cast(fake_logits < 0, tf.float32)
-    return {
-        "discriminator/accuracy": 0.5 * (real + fake),
-        "discriminator/accuracy_real": real,
-        "discriminator/accuracy_fake": fake,
-    }
-
-
-def _generator_sees_real(loss: AdversarialLoss) -> bool:
-    """Say whether the generator's loss depends on real logits, as relativistic ones do, by asking its gradient."""
-    with tf.init_scope():
-        real, fake = tf.constant([0.1, 0.2]), tf.constant([0.3, 0.4])
-        with tf.GradientTape() as tape:
-            tape.watch(real)
-            generator_loss = loss(real, fake).generator
-        return tape.gradient(generator_loss, real) is not None
+        judge = Judge(networks, batch, fakes, labels, self.augmentations, random)
+        logits = judge.real_logits, judge.fake_logits
+        penalty = penalise(self.penalties, judge.of_discriminator, random)
+        of_generator = self.loss(*logits).generator
+        of_discriminator = self.loss(*told(*logits, self.noisy_labels, random)).discriminator + sum(penalty.values())
+        metrics = accuracy(*logits) | {"generator/accuracy": tf.cast(logits[1] > 0, tf.float32)} | penalty
+        if self.class_weight:
+            naming, accuracies = classification(judge, of_real=True)
+            on_fake, of_fakes = classification(judge, of_real=False)
+            of_generator += self.class_weight * on_fake
+            of_discriminator += self.class_weight * naming
+            metrics |= accuracies | of_fakes
+        return Losses({"generator": of_generator, "discriminator": of_discriminator}, metrics)

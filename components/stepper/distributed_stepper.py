@@ -1,7 +1,7 @@
 """Runs an ordered list of updates on every replica, many steps in one call.
 
 What is decided here and nowhere else: sums over examples are divided by the global batch and summed over replicas, all
-randomness is keyed by (seed, update, purpose, step, repeat), and step s draws the batches
+randomness is keyed by (seed, update, purpose, step, batch of the step), and step s draws the batches
 [s * batches_per_step, (s + 1) * batches_per_step).
 """
 
@@ -45,22 +45,25 @@ class DistributedStepper:
         self._per_replica_batch_size = global_batch_size // self._num_replicas
         self._seed = seed
         self._spec = networks.spec
-        self._players = seat_players(updates, networks, copy_network)
+        self._players = seat_players(updates, networks, copy_network, global_batch_size)
         self._updates = [LiveUpdate(update, self._players, networks, global_batch_size) for update in updates]
         self._names: dict[int, list[str]] = {}  # of the metrics of each update
         self._sums: list[tf.Variable] = []
-        self.batches_per_step = max(update.repeats for update in updates)
+        self.batches_per_step = max(update.repeats * update.accumulate for update in updates)
         self.averages = {n: copy for p in self._players.values() for n, copy in p.averages.items()}
         self.step = tf.Variable(
             0, trainable=False, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
         )
 
     def state(self) -> dict[str, list[keras.Variable | tf.Variable]]:
-        """Return {name: variables} of the step counter, the optimizers and the averages."""
+        """Return {name: variables} of the step counter, the optimizers, the averages and what updates remember."""
+        self.rehearse()  # it tells what there is to remember
         state = {"step": [self.step]}
         for name, player in self._players.items():
             state[f"{name}/optimizer"] = list(player.optimizer.variables)
             state |= {f"{network}/average": list(copy.variables) for network, copy in player.averages.items()}
+        for index, live in enumerate(self._updates):
+            state |= {f"update_{index}/{name}": [variable] for name, variable in live.remembered.variables.items()}
         return state
 
     def rehearse(self) -> None:
@@ -79,6 +82,8 @@ class DistributedStepper:
         _require_distinct([name for names in self._names.values() for name in names])
         with self._strategy.scope():
             self._sums = [_replica_sums(len(self._names[index])) for index in range(len(self._updates))]
+            for live in self._updates:
+                live.remembered.settle()
 
     def run(self, iterator: Iterator[Batch], num_steps: int) -> dict[str, tf.Tensor]:
         """Run `num_steps` steps; see `interfaces.Stepper.run`."""
@@ -111,23 +116,25 @@ class DistributedStepper:
         batches = [next(iterator) for _ in range(self.batches_per_step)]
         step = self.step.read_value()
         for index, live in enumerate(self._updates):
-            for repeat in range(live.update.repeats if due[index] else 0):
-                self._strategy.run(self._on_replica, (batches[repeat], step, index, repeat))
+            share = live.update.accumulate
+            for first in range(0, live.update.repeats * share if due[index] else 0, share):
+                self._strategy.run(self._on_replica, (batches[first : first + share], step, index, first))
         self.step.assign_add(1)
         if all(due):
             for player in self._players.values():
                 player.require_reached()
 
-    def _on_replica(self, batch: Batch, step: tf.Tensor, index: int, repeat: int) -> None:
-        metrics = self._updates[index](batch, self._random(index, step, repeat))
+    def _on_replica(self, batches: Sequence[Batch], step: tf.Tensor, index: int, first: int) -> None:
+        randoms = [self._random(index, step, first + number) for number in range(len(batches))]
+        metrics = self._updates[index](batches, randoms)
         self._sums[index].assign_add(tf.stack([metrics[name] for name in self._names[index]]))
 
-    def _random(self, index: int, step: tf.Tensor, repeat: int) -> Random:
+    def _random(self, index: int, step: tf.Tensor, batch: int) -> Random:
         return ReplicaRandom(
             seed=self._seed,
             stream=str(index),
             step=step,
-            repeat=repeat,
+            repeat=batch,
             per_replica_batch_size=self._per_replica_batch_size,
             replica=tf.distribute.get_replica_context().replica_id_in_sync_group,
             num_replicas=self._num_replicas,

@@ -20,30 +20,56 @@ class LivePlayer:
     """
 
     def __init__(
-        self, name: str, player: Player, networks: Networks, copy_network: Callable[[str], keras.Model]
+        self,
+        name: str,
+        player: Player,
+        networks: Networks,
+        copy_network: Callable[[str], keras.Model],
+        images_per_move: int,
     ) -> None:
-        """Make the optimizer and the averages; raises UserError for a network that is not there."""
+        """Make the optimizer and the averages; raises UserError for what does not fit."""
         self.name = name
         self.network_names = (name,) if player.networks is None else tuple(player.networks)
         self._networks = [_network(networks, network, name) for network in self.network_names]
         self.trainable = [v for network in self._networks for v in network.trainable_variables]
         self._out_of_reach = {v.path for v in self.trainable}
         self.optimizer = player.optimizer()
+        self._clips_gradients = clips_gradients(self.optimizer, name)
         self.optimizer.build(self.trainable)
+        self._player = player
         self._decay = player.ema_decay
-        averaged = () if player.ema_decay is None else self.network_names
-        self.averages = {network: copy_network(network) for network in averaged}
+        if player.ema_half_life_images is not None:
+            self._decay = 0.5 ** (images_per_move / player.ema_half_life_images)
+        self.averages = {network: copy_network(network) for network in self.network_names if player.keeps_average}
 
-    def move(self, gradients: Sequence[tf.Tensor | None]) -> None:
+    def move(self, gradients: Sequence[tf.Tensor | None], step: tf.Tensor) -> None:
         """Apply this replica's share of the gradients (Keras sums them over replicas) and move the averages.
 
         Args:
           gradients: one a variable of `trainable`; None, where this update's loss does not know it, counts as 0.
+          step: int64[], the step being run.
         """
         self._out_of_reach -= {v.path for v, g in zip(self.trainable, gradients, strict=True) if g is not None}
         filled = [tf.zeros_like(v) if g is None else g for v, g in zip(self.trainable, gradients, strict=True)]
-        self.optimizer.apply(filled, self.trainable)
-        self._follow()
+        self.optimizer.apply(self._clipped(filled) if self._clips_gradients else filled, self.trainable)
+        if (limit := self._player.weight_clip) is not None:
+            for variable in self.trainable:
+                variable.assign(tf.clip_by_value(variable, -limit, limit))
+        if self.averages:
+            self._follow(step)
+
+    def _clipped(self, gradients: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
+        """Return this replica's share of the clipped gradient of the global batch.
+
+        Keras would clip each replica's share, so that N replicas would take another step than one. Clipping is the
+        optimizer's own, and does nothing to a share of what it has clipped.
+        """
+        replica = tf.distribute.get_replica_context()
+        whole = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        if replica.num_replicas_in_sync > 1:
+            whole = replica.all_reduce(tf.distribute.ReduceOp.SUM, whole)
+        clipped = self.optimizer._clip_gradients(whole)
+        return [gradient / replica.num_replicas_in_sync for gradient in clipped]
 
     def require_reached(self) -> None:
         """Raise UserError where a variable has no gradient from any update; all must have been traced."""
@@ -54,12 +80,12 @@ class LivePlayer:
                 "out of the network."
             )
 
-    def _follow(self) -> None:
+    def _follow(self, step: tf.Tensor) -> None:
         """Move each average; every replica computes the same numbers from the same weights."""
-        if not self.averages:
-            return
         moves = tf.cast(self.optimizer.iterations, tf.float32)
         decay = tf.minimum(self._decay, (1.0 + moves) / (10.0 + moves))
+        if self._player.ema_start_step:
+            decay = tf.where(step < self._player.ema_start_step, 0.0, decay)
         for name, network in zip(self.network_names, self._networks, strict=True):
             averages = {id(v): a for v, a in zip(network.variables, self.averages[name].variables, strict=True)}
             for variable in network.trainable_variables:
@@ -69,8 +95,34 @@ class LivePlayer:
                 averages[id(variable)].assign(variable)
 
 
+def clips_gradients(optimizer: keras.optimizers.Optimizer, player: str) -> bool:
+    """Say whether an optimizer clips gradients; raises UserError for settings that have another place here.
+
+    Keras accumulates inside a condition, which dies on several replicas, and its own average is never sampled from.
+    """
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    elsewhere = {
+        "gradient_accumulation_steps": "the objective's `accumulate`, such as gan.alternating.accumulate",
+        "use_ema": "`Player.ema_decay`",
+    }
+    for name, place in elsewhere.items():
+        if getattr(inner, name, None):
+            raise UserError(
+                f"`{name}` of an optimizer is set elsewhere here. Received {getattr(inner, name)!r} in the "
+                f"{type(inner).__name__} of player {player!r}. Use {place} instead."
+            )
+    clips = any(getattr(inner, name, None) for name in ("clipnorm", "global_clipnorm", "clipvalue"))
+    if clips and inner is not optimizer and tf.distribute.get_strategy().num_replicas_in_sync > 1:
+        raise UserError(
+            "An optimizer with a scaled loss clips each replica's gradient on its own, which is another step than that "
+            f"of one device. Received both for player {player!r} on several replicas. Leave out the clipping, or the "
+            "scaling."
+        )
+    return clips
+
+
 def seat_players(
-    updates: Sequence[Update], networks: Networks, copy_network: Callable[[str], keras.Model]
+    updates: Sequence[Update], networks: Networks, copy_network: Callable[[str], keras.Model], global_batch_size: int
 ) -> dict[str, LivePlayer]:
     """Return {name: live player} of all updates; every trainable variable has exactly one owner.
 
@@ -78,14 +130,16 @@ def seat_players(
       UserError: one name for two different players, a network with two owners or none, hidden generator state.
     """
     players: dict[str, Player] = {}
+    images: dict[str, int] = {}  # real images of a player's move
     for update in updates:
         for name, player in update.players.items():
+            images[name] = global_batch_size * update.accumulate
             if players.setdefault(name, player) != player:
                 raise UserError(
                     f"A player must be the same in every update. Received two different ones named {name!r}. "
                     "Bind the same Player in both, or name them differently."
                 )
-    live = {name: LivePlayer(name, player, networks, copy_network) for name, player in players.items()}
+    live = {name: LivePlayer(name, player, networks, copy_network, images[name]) for name, player in players.items()}
     _check_owners(live, networks)
     for name, network in networks.items():
         _check_stateless(name, network)

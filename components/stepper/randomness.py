@@ -19,7 +19,7 @@ class ReplicaRandom:
       seed: of the run, any integer.
       stream: keeps apart updates that draw for the same purpose.
       step: int64[], the step being run.
-      repeat: in [0, 2 ** 16), which repeat of the update this is.
+      repeat: in [0, 2 ** 16), which of the step's batches the draws go with.
       per_replica_batch_size: B.
       replica: int32[], which rows of the global batch are ours.
       num_replicas: the global batch has B * num_replicas rows.

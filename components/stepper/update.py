@@ -1,11 +1,14 @@
 """One update in replica context: losses, gradients, moves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
-from components.interfaces import Batch, Losses, Networks, Random, Update, UserError, drawing_from
+from components.interfaces import Batch, Losses, Moment, Networks, Random, Update, UserError, happening_at
+from components.stepper.memory import Averages, MoveMemory
 from components.stepper.players import LivePlayer
+
+Gradients = list[list[tf.Tensor | None]]  # of each player's variables
 
 
 class LiveUpdate:
@@ -23,6 +26,7 @@ class LiveUpdate:
     ) -> None:
         """Find the players that move and the variables that must not."""
         self.update = update
+        self.remembered = Averages()
         self._players = [players[name] for name in update.players]
         self._networks = networks
         self._global_batch_size = global_batch_size
@@ -31,9 +35,10 @@ class LiveUpdate:
             v for name, network in networks.items() if name not in own for v in network.non_trainable_variables
         ]
 
-    def losses(self, batch: Batch, random: Random) -> Losses:
-        """Return the objective's losses, checked: one float32 number per example for each player named."""
-        with drawing_from(random):
+    def losses(self, batch: Batch, random: Random) -> tuple[Losses, MoveMemory]:
+        """Return the objective's losses, checked, and what it asked to remember."""
+        memory = MoveMemory(self.remembered, self._global_batch_size)
+        with happening_at(Moment(random, memory)):
             losses = self.update.objective(self._networks, batch, random=random)
         expected, received = set(self.update.players), set(losses.players)
         if expected != received:
@@ -44,28 +49,46 @@ class LiveUpdate:
         size = batch["image"].shape[0]
         for name, value in {**losses.players, **losses.metrics}.items():
             _check_per_example(f"{self._describe()}: {name!r}", value, size)
-        return losses
+        return losses, memory
 
-    def __call__(self, batch: Batch, random: Random) -> dict[str, tf.Tensor]:
-        """Make the move; return {metric: float32[]} whose sum over replicas is the mean over the global batch."""
+    def __call__(self, batches: Sequence[Batch], randoms: Sequence[Random]) -> dict[str, tf.Tensor]:
+        """Make the move; return {metric: float32[]} whose sum over replicas is the mean over the global batch.
+
+        Args:
+          batches: one, or as many as the update accumulates.
+          randoms: one a batch.
+        """
         statistics = [tf.identity(v) for v in self._bystanders]
-        with tf.GradientTape(persistent=len(self._players) > 1) as tape:
-            losses = self.losses(batch, random)
-            shares = {name: self._share(loss) for name, loss in losses.players.items()}
-            objectives = {p.name: p.optimizer.scale_loss(shares[p.name]) for p in self._players}
-        gradients = [tape.gradient(objectives[p.name], p.trainable) for p in self._players]
-        for player, gradient in zip(self._players, gradients, strict=True):
-            player.move(gradient)
+        total, metrics = self._gradients(batches[0], randoms[0])
+        for batch, random in zip(batches[1:], randoms[1:], strict=True):
+            # One after the other: the layers' outputs of a single batch are what memory must hold.
+            with tf.control_dependencies([g for one in total for g in one if g is not None]):
+                more, more_metrics = self._gradients({k: tf.identity(v) for k, v in batch.items()}, random)
+            total = [[_sum(a, b) for a, b in zip(*pair, strict=True)] for pair in zip(total, more, strict=True)]
+            metrics = {name: value + more_metrics[name] for name, value in metrics.items()}
+        share = 1.0 / len(batches)
+        for player, gradients in zip(self._players, total, strict=True):
+            player.move([g if g is None or share == 1 else share * g for g in gradients], randoms[0].step)
         # A network that only judged keeps its statistics: an update moves nothing but its own players' networks.
         for variable, value in zip(self._bystanders, statistics, strict=True):
             variable.assign(value)
-        metrics = {name: self._share(value) for name, value in losses.metrics.items()}
-        return {**{self._reported(name): share for name, share in shares.items()}, **metrics}
+        return {name: share * value for name, value in metrics.items()}
 
     def metric_names(self, batch: Batch, random: Random) -> list[str]:
         """Return the names of the metrics that a call returns, in order."""
-        losses = self.losses(batch, random)
+        losses, _ = self.losses(batch, random)
         return [*map(self._reported, losses.players), *losses.metrics]
+
+    def _gradients(self, batch: Batch, random: Random) -> tuple[Gradients, dict[str, tf.Tensor]]:
+        """Return the gradients of each player's loss on one batch, and the metrics' shares."""
+        with tf.GradientTape(persistent=len(self._players) > 1) as tape:
+            losses, memory = self.losses(batch, random)
+            shares = {name: self._share(loss) for name, loss in losses.players.items()}
+            objectives = {p.name: p.optimizer.scale_loss(shares[p.name]) for p in self._players}
+        gradients = [tape.gradient(objectives[p.name], p.trainable) for p in self._players]
+        memory.follow()
+        metrics = {name: self._share(value) for name, value in losses.metrics.items()}
+        return gradients, {**{self._reported(name): share for name, share in shares.items()}, **metrics}
 
     def _reported(self, player: str) -> str:
         return f"{player}/{self.update.loss_name}"
@@ -76,6 +99,13 @@ class LiveUpdate:
 
     def _describe(self) -> str:
         return f"The update of {' and '.join(self.update.players)}"
+
+
+def _sum(left: tf.Tensor | None, right: tf.Tensor | None) -> tf.Tensor | None:
+    """Add two gradients; None is that of a loss that does not know the variable."""
+    if left is None or right is None:
+        return right if left is None else left
+    return tf.convert_to_tensor(left) + tf.convert_to_tensor(right)  # an embedding's are sparse
 
 
 def _check_per_example(what: str, value: tf.Tensor, size: int) -> None:

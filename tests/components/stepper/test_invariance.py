@@ -1,5 +1,6 @@
 """One replica and N take the same step."""
 
+import functools
 import random
 
 import keras
@@ -8,10 +9,12 @@ import pytest
 import tensorflow as tf
 from toy_parts import ToySource, toy_discriminator, toy_generator, toy_spec
 
-from components.interfaces import Losses, Networks, Player, Update
-from components.loss_library import adversarial, penalties
+from components.augmentation import diff_augment
+from components.interfaces import Losses, Networks, Player, Update, UserError, current_memory
+from components.loss_library import adversarial, penalties, regularizers
 from components.model_zoo import cgan, dcgan
 from components.objectives import gan
+from components.objectives.latent_consistency import latent_consistency
 from components.stepper import strategy
 from components.stepper.distributed_stepper import DistributedStepper
 
@@ -44,12 +47,13 @@ def trained(hardware, factories, updates, *, steps=5, spec=None, seed=7):
     return numbers, metrics
 
 
-def sgd(rate=1e-3):
-    return lambda: keras.optimizers.SGD(rate)
+def sgd(rate=1e-3, **settings):
+    return lambda: keras.optimizers.SGD(rate, **settings)
 
 
-def players(ema=None):
-    return {"generator": Player(optimizer=sgd(), ema_decay=ema), "discriminator": Player(optimizer=sgd())}
+def players(ema=None, **optimizer):
+    made = {"optimizer": sgd(**optimizer)}
+    return {"generator": Player(**made, ema_decay=ema), "discriminator": Player(**made)}
 
 
 def require_close(left, right):
@@ -59,6 +63,7 @@ def require_close(left, right):
         np.testing.assert_allclose(left[1][name], right[1][name], rtol=1e-4, atol=1e-5, err_msg=name)
 
 
+consistency = functools.partial(regularizers.balanced_consistency, augmentations=[diff_augment.flip])
 TOYS = {"generator": toy_generator, "discriminator": toy_discriminator}
 GAMES = {
     "alternating": lambda: gan.alternating(
@@ -71,6 +76,18 @@ GAMES = {
     ),
     "lazy": lambda: gan.alternating(
         loss=adversarial.relativistic_pairing, **players(), penalties=[penalties.r1, penalties.r2], penalty_every=3
+    ),
+    "clipped": lambda: gan.alternating(loss=adversarial.hinge, **players(rate=0.1, global_clipnorm=0.01)),
+    "accumulated": lambda: gan.alternating(loss=adversarial.non_saturating, **players(ema=0.9), accumulate=2),
+    "remembered": lambda: gan.alternating(
+        loss=adversarial.hinge, **players(), penalties=[regularizers.lecam, consistency], discriminator_repeats=2
+    ),
+    "augmented": lambda: latent_consistency(
+        updates=gan.simultaneous(
+            loss=adversarial.hinge,
+            **players(),
+            augmentations=[diff_augment.color, diff_augment.translation, diff_augment.cutout],
+        )
     ),
 }
 FAST = ("alternating", "simultaneous", "lazy")
@@ -120,13 +137,99 @@ def test_one_sgd_step_divides_by_the_global_batch_and_by_nothing_else(hardware) 
     np.testing.assert_allclose(metrics["only/loss"], np.mean((means - 1.0) ** 2), rtol=1e-5)
 
 
-def test_average_follows_the_formula_with_its_warm_up() -> None:
-    update = Update(objective=squared, players={"only": Player(optimizer=sgd(0.5), ema_decay=0.15)})
-    factory = {"only": lambda spec: OneWeight()}
-    weights = [1.0] + [float(trained("one_device", factory, [update], steps=n)[0]["only/0"]) for n in (1, 2, 3)]
+ONE = {"only": lambda spec: OneWeight()}
+
+
+def weight_after(steps, hardware="one_device", objective=squared, accumulate=1, rate=0.5, **player) -> dict:
+    """Return the numbers of one weight after `steps` steps of gradient descent."""
+    clip = {name: player.pop(name) for name in ("clipvalue", "global_clipnorm") if name in player}
+    mover = Player(optimizer=sgd(rate, **clip), **player)
+    update = Update(objective=objective, players={"only": mover}, accumulate=accumulate)
+    return trained(hardware, ONE, [update], steps=steps)[0]
+
+
+def averaged(decays, **player) -> tuple[float, float]:
+    """Return an average by its formula, with the decay of each move given, and as the stepper keeps it."""
+    weights = [1.0] + [float(weight_after(n)["only/0"]) for n in range(1, len(decays) + 1)]
     average = weights[0]
-    for n, weight in enumerate(weights[1:], start=1):
-        decay = min(0.15, (1 + n) / (10 + n))
+    for decay, weight in zip(decays, weights[1:], strict=True):
         average = decay * average + (1 - decay) * weight
-    numbers, _ = trained("one_device", factory, [update], steps=3)
-    np.testing.assert_allclose(numbers["only/average/0"], average, rtol=1e-5)
+    return average, weight_after(len(decays), **player)["only/average/0"]
+
+
+def test_average_follows_the_formula_with_its_warm_up() -> None:
+    expected, kept = averaged([min(0.15, (1 + n) / (10 + n)) for n in (1, 2, 3)], ema_decay=0.15)
+    np.testing.assert_allclose(kept, expected, rtol=1e-5)
+
+
+def test_average_of_a_half_life_halves_after_so_many_images() -> None:
+    decay = 0.5 ** (B / 2.0)  # a half-life of 2 images, B of them a move: 1/16
+    expected, kept = averaged([min(decay, (1 + n) / (10 + n)) for n in (1, 2, 3)], ema_half_life_images=2)
+    np.testing.assert_allclose(kept, expected, rtol=1e-5)
+
+
+def test_average_is_the_weights_until_its_start() -> None:
+    expected, kept = averaged([0.0, 0.0, 0.15], ema_decay=0.15, ema_start_step=2)
+    np.testing.assert_allclose(kept, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("hardware", ["one_device", "cpu:2"])
+@pytest.mark.parametrize("clip", [{"clipvalue": 0.01}, {"global_clipnorm": 0.01}])
+def test_the_gradient_of_the_global_batch_is_clipped_not_each_share(hardware, clip) -> None:
+    # All gradients here are far above 0.01, and replicas would clip 0.01 each.
+    moved = abs(float(weight_after(1, hardware, **clip)["only/0"]) - 1.0)
+    np.testing.assert_allclose(moved, 0.5 * 0.01, rtol=1e-4)
+
+
+@pytest.mark.parametrize("hardware", ["one_device", "cpu:2"])
+def test_weights_are_clipped_after_every_move(hardware) -> None:
+    assert float(weight_after(2, hardware, rate=1e-6, weight_clip=0.25)["only/0"]) == 0.25
+
+
+@pytest.mark.parametrize("hardware", ["one_device", "cpu:2"])
+def test_accumulated_gradient_is_the_mean_over_fresh_batches(hardware) -> None:
+    batches = ToySource().batches(global_batch_size=B, seed=7, start_batch=0).take(3)
+    means = np.concatenate([batch["image"].numpy().mean(axis=(1, 2, 3)) for batch in batches])
+    by_hand = 1.0 - 0.5 * np.mean(2 * (means - 1.0) * means)
+    np.testing.assert_allclose(weight_after(1, hardware, accumulate=3)["only/0"], by_hand, rtol=1e-5)
+
+
+@pytest.mark.parametrize("hardware", ["one_device", "cpu:2"])
+def test_memory_is_the_moving_average_of_the_global_batch(hardware) -> None:
+    def remembering(networks, batch, *, random):
+        seen = tf.reduce_mean(batch["image"], axis=[1, 2, 3])
+        before = current_memory().average("brightness", seen, decay=0.75)
+        return Losses(squared(networks, batch, random=random).players, {"before": tf.fill(seen.shape, before)})
+
+    batches = ToySource().batches(global_batch_size=B, seed=7, start_batch=0).take(3)
+    average, before = 0.0, []
+    for batch in batches:
+        before.append(average)
+        average = 0.75 * average + 0.25 * batch["image"].numpy().mean()
+    update = Update(objective=remembering, players={"only": Player(optimizer=sgd())})
+    numbers, metrics = trained(hardware, ONE, [update], steps=3)
+    np.testing.assert_allclose(numbers["update_0/brightness/0"], average, rtol=1e-5)
+    np.testing.assert_allclose(metrics["before"], np.mean(before), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [({"gradient_accumulation_steps": 2}, "accumulate"), ({"use_ema": True}, "ema_decay")],
+)
+def test_settings_of_an_optimizer_that_have_another_place_are_refused(settings, words) -> None:
+    update = Update(objective=squared, players={"only": Player(optimizer=sgd(**settings))})
+    with pytest.raises(UserError, match=words):
+        trained("one_device", ONE, [update])
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"ema_decay": 0.9, "ema_half_life_images": 100}, "one decay"),
+        ({"ema_start_step": 10}, "without one"),
+        ({"ema_decay": 1.0}, "in \\[0, 1\\)"),
+    ],
+)
+def test_player_that_contradicts_itself_is_refused(settings, words) -> None:
+    with pytest.raises(UserError, match=words):
+        Player(optimizer=sgd(), **settings)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.interfaces import UserError, drawing_from
+from components.interfaces import Moment, UserError, happening_at
 from components.model_zoo.layers import StatelessDropout
 from components.stepper.randomness import ReplicaRandom
 
@@ -67,9 +67,9 @@ def test_any_whole_number_is_a_seed(seed) -> None:
 
 def test_dropout_keeps_its_share_scales_it_and_differs_from_call_to_call() -> None:
     layer, ones = StatelessDropout(0.25), tf.ones([6, 4000])
-    with drawing_from(random_of()):
+    with happening_at(Moment(random_of(), None)):
         first, second = layer(ones, training=True).numpy(), layer(ones, training=True).numpy()
-    with drawing_from(random_of()):
+    with happening_at(Moment(random_of(), None)):
         again = layer(ones, training=True).numpy()
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, second)

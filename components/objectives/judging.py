@@ -1,0 +1,123 @@
+"""What the moves of a GAN have in common: fakes, how the discriminator judges, and what is counted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import tensorflow as tf
+
+from components.interfaces import AdversarialLoss, Augmentation, Batch, Networks, Penalty, Random, latent_dim
+
+
+def generate(networks: Networks, random: Random) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return fakes float32[B, H, W, C] in training mode and their labels int32[B], uniform over the classes."""
+    generator = networks["generator"]
+    latents = random.normal("latents", [latent_dim(generator)])
+    labels = random.integers("fake_labels", max(1, networks.spec.num_classes))
+    return generator([latents, labels], training=True), labels
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The discriminator in training mode on the images of one move; a `Critic` for penalties.
+
+    Attributes:
+      networks: hold the discriminator.
+      batch: the real images and their labels.
+      fakes: float32[B, H, W, C].
+      fake_labels: int32[B].
+      augmentations: applied in order to whatever is judged; each time they draw anew.
+      random: of the move.
+    """
+
+    networks: Networks
+    batch: Batch
+    fakes: tf.Tensor
+    fake_labels: tf.Tensor
+    augmentations: Sequence[Augmentation]
+    random: Random
+    _said: dict[str, Mapping[str, tf.Tensor]] = field(default_factory=dict, repr=False)
+
+    def __call__(self, images: tf.Tensor, *, labels_of: Literal["real", "fake"] = "real") -> tf.Tensor:
+        """Return logits float32[B]."""
+        return self._outputs(images, labels_of)["logits"]
+
+    @property
+    def real(self) -> Mapping[str, tf.Tensor]:
+        """All that the discriminator says of the real images."""
+        return self._once("real", self.batch["image"])
+
+    @property
+    def fake(self) -> Mapping[str, tf.Tensor]:
+        """All that the discriminator says of the fakes."""
+        return self._once("fake", self.fakes)
+
+    @property
+    def real_logits(self) -> tf.Tensor:
+        """float32[B]."""
+        return self.real["logits"]
+
+    @property
+    def fake_logits(self) -> tf.Tensor:
+        """float32[B]."""
+        return self.fake["logits"]
+
+    @property
+    def of_discriminator(self) -> "Judge":
+        """The same, on fakes that no gradient leaves: what shapes the discriminator's loss alone."""
+        return replace(self, fakes=tf.stop_gradient(self.fakes))  # what has been said is shared
+
+    def _once(self, kind: Literal["real", "fake"], images: tf.Tensor) -> Mapping[str, tf.Tensor]:
+        # Not functools.cached_property: before Python 3.12 it holds a lock, and replicas, which are threads that wait
+        # for each other at every synchronised layer, would wait for ever.
+        if kind not in self._said:
+            self._said[kind] = self._outputs(images, kind)
+        return self._said[kind]
+
+    def _outputs(self, images: tf.Tensor, labels_of: Literal["real", "fake"]) -> Mapping[str, tf.Tensor]:
+        labels = self.batch["label"] if labels_of == "real" else self.fake_labels
+        for augmentation in self.augmentations:
+            images = augmentation(images, random=self.random)
+        return self.networks["discriminator"]([images, labels], training=True)
+
+
+def penalise(penalties: Sequence[Penalty], judge: Judge, random: Random) -> dict[str, tf.Tensor]:
+    """Return {"discriminator/penalty_i": float32[B]}."""
+    real, fake = judge.batch["image"], judge.fakes
+    return {
+        f"discriminator/penalty_{index}": penalty(judge, real, fake, random=random)
+        for index, penalty in enumerate(penalties)
+    }
+
+
+def told(
+    real_logits: tf.Tensor, fake_logits: tf.Tensor, noisy_labels: float, random: Random
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return real and fake logits, exchanged in a share of the pairs.
+
+    Reference: Chintala et al., 2016, "How to train a GAN", item 6.
+    """
+    if not noisy_labels:
+        return real_logits, fake_logits
+    lied = random.uniform("noisy_labels") < noisy_labels
+    return tf.where(lied, fake_logits, real_logits), tf.where(lied, real_logits, fake_logits)
+
+
+def accuracy(real_logits: tf.Tensor, fake_logits: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Return whether each logit is on the right side of 0: real, fake, and half the sum of both, float32[B] each."""
+    real, fake = tf.cast(real_logits > 0, tf.float32), tf.cast(fake_logits < 0, tf.float32)
+    return {
+        "discriminator/accuracy": 0.5 * (real + fake),
+        "discriminator/accuracy_real": real,
+        "discriminator/accuracy_fake": fake,
+    }
+
+
+def generator_sees_real(loss: AdversarialLoss) -> bool:
+    """Say whether the generator's loss depends on real logits, as relativistic ones do, by asking its gradient."""
+    with tf.init_scope():
+        real, fake = tf.constant([0.1, 0.2]), tf.constant([0.3, 0.4])
+        with tf.GradientTape() as tape:
+            tape.watch(real)
+            generator_loss = loss(real, fake).generator
+        return tape.gradient(generator_loss, real) is not None

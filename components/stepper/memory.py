@@ -1,0 +1,54 @@
+"""What updates remember from one step to the next: moving averages over the global batch."""
+
+import tensorflow as tf
+
+from components.interfaces import UserError
+
+
+class Averages:
+    """The moving averages of one update.
+
+    The first trace of the update, its rehearsal, says which there are; `settle` then makes their variables.
+    """
+
+    def __init__(self) -> None:
+        """Keep nothing yet."""
+        self.names: dict[str, None] = {}  # in the order in which they were first asked for
+        self.variables: dict[str, tf.Variable] = {}
+
+    def settle(self) -> None:
+        """Make a variable for each name, inside strategy.scope()."""
+        aggregation = tf.VariableAggregation.ONLY_FIRST_REPLICA
+        self.variables = {name: tf.Variable(0.0, trainable=False, aggregation=aggregation) for name in self.names}
+
+
+class MoveMemory:
+    """The memory of one move on one replica; see `interfaces.Memory`.
+
+    Args:
+      averages: of the update; shared by the replicas, which are threads.
+      global_batch_size: the mean over the global batch is sum / this.
+    """
+
+    def __init__(self, averages: Averages, global_batch_size: int) -> None:
+        """Begin a move."""
+        self._averages = averages
+        self._global_batch_size = global_batch_size
+        self._asked: dict[str, tuple[tf.Tensor, float | tf.Tensor]] = {}
+
+    def average(self, name: str, values: tf.Tensor, *, decay: float | tf.Tensor) -> tf.Tensor:
+        """Return float32[], the average before this move; raises UserError for a name used twice in one move."""
+        if name in self._asked:
+            raise UserError(f"A move follows each average once. Received {name!r} twice. Name one of them differently.")
+        self._asked[name] = tf.reduce_sum(tf.stop_gradient(values)), decay
+        self._averages.names.setdefault(name)
+        variable = self._averages.variables.get(name)
+        return tf.zeros([]) if variable is None else variable.read_value()
+
+    def follow(self) -> None:
+        """Move every average that was asked for; all replicas arrive at the same numbers."""
+        replica = tf.distribute.get_replica_context()
+        for name, (total, decay) in self._asked.items():
+            mean = replica.all_reduce(tf.distribute.ReduceOp.SUM, total) / self._global_batch_size
+            variable = self._averages.variables[name]
+            variable.assign(decay * variable + (1.0 - decay) * mean)

@@ -1,0 +1,183 @@
+"""Terms of GAN objectives by hand: class losses, latent consistency, InfoGAN, VAE-GAN, and what is judged how."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from toy_parts import in_a_move, toy_random, toy_spec
+
+from components.interfaces import Losses, Networks, Player, Update, UserError
+from components.loss_library import adversarial
+from components.objectives import gan, infogan, vae_gan
+from components.objectives.latent_consistency import latent_consistency
+
+B, SHAPE, CLASSES, WIDTH = 4, (2, 2, 1), 2, 3
+
+
+class Function(keras.Model):
+    """A network of a plain function of its two inputs."""
+
+    def __init__(self, function) -> None:
+        super().__init__()
+        self.function, self.inputs_seen, self.built = function, [], True
+
+    @property
+    def inputs(self):
+        return [tf.TensorSpec([None, WIDTH]), tf.TensorSpec([None], tf.int32)]
+
+    def call(self, inputs, training=False):
+        self.inputs_seen.append(inputs)
+        return self.function(*inputs)
+
+
+def spread(latents, labels):
+    """A generator: every pixel is the first latent."""
+    return tf.ones([B, *SHAPE]) * latents[:, 0, None, None, None]
+
+
+def judged(images, labels):
+    total = tf.reduce_sum(images, axis=[1, 2, 3])
+    sure = tf.one_hot(labels, CLASSES) * math.log(3.0)  # 3 : 1 for the label it is given
+    return {"logits": total, "class_logits": sure, "features": tf.reshape(images, [B, -1])}
+
+
+def networks(**others) -> Networks:
+    parts = {"generator": spread, "discriminator": judged, **others}
+    spec = toy_spec(*SHAPE, num_classes=CLASSES)
+    return Networks({name: Function(function) for name, function in parts.items()}, spec)
+
+
+def batch():
+    return {"image": tf.fill([B, *SHAPE], 0.5), "label": tf.constant([0, 1, 0, 1])}
+
+
+def player() -> Player:
+    return Player(optimizer=keras.optimizers.SGD)
+
+
+def losses(update: Update, parts: Networks | None = None) -> Losses:
+    random = toy_random()
+    with in_a_move(random):
+        return update.objective(parts or networks(), batch(), random=random)
+
+
+PLAYERS = {"generator": player(), "discriminator": player()}
+
+
+def test_class_weight_adds_the_cross_entropy_of_real_and_fake_and_of_fake() -> None:
+    surprise = -math.log(0.75)
+    for make in (gan.alternating, gan.simultaneous):
+        plain = [losses(update).players for update in make(loss=adversarial.hinge, **PLAYERS)]
+        classed = [losses(update) for update in make(loss=adversarial.hinge, **PLAYERS, class_weight=2.0)]
+        for before, after in zip(plain, classed, strict=True):
+            for name, count in (("generator", 1), ("discriminator", 2)):
+                if name in before:
+                    np.testing.assert_allclose(
+                        after.players[name], before[name] + 2.0 * count * surprise, rtol=1e-5, atol=1e-5
+                    )
+        metrics = {name: value for one in classed for name, value in one.metrics.items()}
+        assert np.all(metrics["discriminator/class_accuracy_real"] == 1)
+        assert np.all(metrics["generator/class_accuracy"] == 1)
+
+
+def test_class_weight_without_a_classifier_is_refused() -> None:
+    parts = networks(discriminator=lambda images, labels: {"logits": tf.reduce_sum(images, axis=[1, 2, 3])})
+    for update in gan.alternating(loss=adversarial.hinge, **PLAYERS, class_weight=1.0):
+        with pytest.raises(UserError, match="class_logits"):
+            losses(update, parts)
+
+
+def test_every_image_that_is_judged_is_augmented() -> None:
+    def darker(images, *, random):
+        return images - 100.0
+
+    for make in (gan.alternating, gan.simultaneous):
+        for update in make(loss=adversarial.hinge, **PLAYERS, augmentations=[darker]):
+            parts = networks()
+            losses(update, parts)
+            seen = [images for images, _ in parts["discriminator"].inputs_seen]
+            assert seen and all(np.all(images < -50) for images in seen)
+
+
+def test_fakes_are_judged_with_their_own_labels() -> None:
+    parts = networks()
+    losses(gan.alternating(loss=adversarial.hinge, **PLAYERS)[0], parts)
+    (_, with_real), (_, with_fake) = parts["discriminator"].inputs_seen
+    np.testing.assert_array_equal(with_real, batch()["label"])
+    np.testing.assert_array_equal(with_fake, toy_random().integers("fake_labels", CLASSES))
+
+
+def test_latent_consistency_is_the_formula() -> None:
+    plain = gan.alternating(loss=adversarial.hinge, **PLAYERS)
+    added = latent_consistency(updates=plain, noise=0.1, discriminator_weight=2.0, generator_weight=3.0)
+    moved = 0.1 * toy_random().normal("consistency/noise", [WIDTH])[:, 0]  # of every pixel
+    by_hand = {"discriminator": 2.0 * (4 * moved) ** 2, "generator": -3.0 * moved**2}
+    for before, after in zip(plain, added, strict=True):
+        (name,) = before.players
+        rise = losses(after).players[name] - losses(before).players[name]
+        np.testing.assert_allclose(rise, by_hand[name], rtol=1e-3, atol=1e-5)
+
+
+def test_latent_consistency_of_other_players_is_refused() -> None:
+    with pytest.raises(UserError, match="'generator' and 'discriminator'"):
+        latent_consistency(updates=[Update(objective=losses, players={"vae": player()})])
+
+
+def read_by(images, labels):
+    first = images[:, 0, 0, :]
+    return {"class_logits": tf.one_hot(1 - labels, CLASSES) * math.log(3.0), "code_mean": first + 0.5}
+
+
+def test_infogan_asks_for_class_and_codes_back() -> None:
+    updates = infogan.alternating(
+        loss=adversarial.hinge, **PLAYERS, recognition=player(), discriminator_repeats=2, information_weight=10.0
+    )
+    assert [sorted(update.players) for update in updates] == [["discriminator"], ["generator", "recognition"]]
+    assert [update.repeats for update in updates] == [2, 1]
+    parts = networks(recognition=read_by)
+    value = losses(updates[1], parts)
+    lost = -math.log(0.25) + 0.5 * 0.5**2  # the wrong class with 3 : 1, and the code missed by a half
+    np.testing.assert_allclose(value.players["recognition"], np.full(B, lost), rtol=1e-4)
+    game = -4 * toy_random().normal("latents", [WIDTH])[:, 0]
+    np.testing.assert_allclose(value.players["generator"], game + 10.0 * lost, rtol=1e-4, atol=1e-4)
+    assert np.all(value.metrics["recognition/class_accuracy"] == 0)
+
+
+def test_infogan_with_more_codes_than_latents_is_refused() -> None:
+    def greedy(images, labels):
+        return {"class_logits": tf.one_hot(labels, CLASSES), "code_mean": tf.zeros([B, WIDTH + 1])}
+
+    update = infogan.alternating(loss=adversarial.hinge, **PLAYERS, recognition=player())[1]
+    with pytest.raises(UserError, match="first latents"):
+        losses(update, networks(recognition=greedy))
+
+
+def encoded(images, labels):
+    return {"mean": tf.ones([B, WIDTH]), "log_variance": tf.fill([B, WIDTH], -80.0)}  # z is the mean
+
+
+def test_vae_gan_is_divergence_game_and_error_in_features() -> None:
+    (update,) = vae_gan.simultaneous(
+        loss=adversarial.wasserstein, encoder=player(), **PLAYERS, beta=2.0, reconstruction_weight=0.1
+    )
+    value = losses(update, networks(encoder=encoded))
+    divergence = -0.5 * WIDTH * (1 - 80.0 - 1 - math.exp(-80.0))
+    error = 0.5 * 4 * 0.5**2  # four features, each 1 for 0.5
+    dreams = 4 * toy_random().normal("latents", [WIDTH])[:, 0]
+    real, decoded = 2.0, 4.0  # logits
+    np.testing.assert_allclose(value.players["encoder"], np.full(B, 2.0 * divergence + error), rtol=1e-4)
+    np.testing.assert_allclose(
+        value.players["generator"], -0.5 * (dreams + decoded) + 0.1 * error, rtol=1e-4, atol=1e-4
+    )
+    np.testing.assert_allclose(value.players["discriminator"], 0.5 * (dreams + decoded) - real, rtol=1e-4, atol=1e-4)
+
+
+def test_vae_gan_without_features_is_refused() -> None:
+    (update,) = vae_gan.simultaneous(loss=adversarial.wasserstein, encoder=player(), **PLAYERS)
+    plain = networks(
+        encoder=encoded, discriminator=lambda images, labels: {"logits": tf.reduce_sum(images, axis=[1, 2, 3])}
+    )
+    with pytest.raises(UserError, match="features"):
+        losses(update, plain)
