@@ -1,6 +1,6 @@
 """Latent consistency (zCR), added to any list of GAN updates.
 
-Reference: Zhao et al., 2020, arXiv:2002.04724, section 3.2 and algorithm 2. With `regularizers.balanced_consistency`
+Reference: Zhao et al., 2020, arXiv:2002.04724, section 3.2 and algorithm 2. With `consistency.balanced_consistency`
 among the penalties it is ICR, section 3.3. The paper writes a norm over pixels where we take the mean, which makes the
 weight one for all image sizes.
 """

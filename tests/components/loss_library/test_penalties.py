@@ -7,12 +7,13 @@ import pytest
 import tensorflow as tf
 from toy_parts import ToyCritic, ToyMemory, in_a_move, toy_random
 
+from components.augmentation import consistency
 from components.loss_library import penalties, regularizers
 
 SHAPE = (4, 2, 2, 1)
 EVERY = [
     function
-    for module in (penalties, regularizers)
+    for module in (penalties, regularizers, consistency)
     for _, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__ and not function.__name__.startswith("_")
 ]
@@ -115,9 +116,9 @@ def test_balanced_consistency_is_the_squared_change_of_both_logits() -> None:
     def brighter(x: tf.Tensor, *, random) -> tf.Tensor:
         return x + 0.5  # the linear critic's logit rises by 2
 
-    value = of(regularizers.balanced_consistency, linear, augmentations=[brighter], real_weight=3.0, fake_weight=5.0)
+    value = of(consistency.balanced_consistency, linear, augmentations=[brighter], real_weight=3.0, fake_weight=5.0)
     np.testing.assert_allclose(value, np.full(4, (3 + 5) * 2.0**2), rtol=1e-5)
-    np.testing.assert_allclose(of(regularizers.balanced_consistency, linear), np.zeros(4))
+    np.testing.assert_allclose(of(consistency.balanced_consistency, linear), np.zeros(4))
 
 
 @pytest.mark.parametrize("penalty", EVERY)
@@ -142,7 +143,7 @@ def test_penalty_is_the_same_in_a_graph_and_scales_with_its_weights(penalty) -> 
         return x + 0.1
 
     weights = [name for name in inspect.signature(penalty).parameters if name.endswith("weight")]
-    extra = {"augmentations": [shifted]} if penalty is regularizers.balanced_consistency else {}
+    extra = {"augmentations": [shifted]} if penalty is consistency.balanced_consistency else {}
     assert weights
     eager = of(penalty, cubic, **dict.fromkeys(weights, 2.0), **extra)
     graph = tf.function(lambda: of(penalty, cubic, **dict.fromkeys(weights, 4.0), **extra))()

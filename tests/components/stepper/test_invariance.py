@@ -1,6 +1,5 @@
 """One replica and N take the same step."""
 
-import functools
 import random
 
 import keras
@@ -9,7 +8,7 @@ import pytest
 import tensorflow as tf
 from toy_parts import ToySource, toy_discriminator, toy_generator, toy_spec
 
-from components.augmentation import diff_augment
+from components.augmentation import consistency, diff_augment
 from components.interfaces import Losses, Networks, Player, Update, UserError, current_memory
 from components.loss_library import adversarial, penalties, regularizers
 from components.model_zoo import cgan, dcgan
@@ -63,7 +62,6 @@ def require_close(left, right):
         np.testing.assert_allclose(left[1][name], right[1][name], rtol=1e-4, atol=1e-5, err_msg=name)
 
 
-consistency = functools.partial(regularizers.balanced_consistency, augmentations=[diff_augment.flip])
 TOYS = {"generator": toy_generator, "discriminator": toy_discriminator}
 GAMES = {
     "alternating": lambda: gan.alternating(
@@ -80,7 +78,10 @@ GAMES = {
     "clipped": lambda: gan.alternating(loss=adversarial.hinge, **players(rate=0.1, global_clipnorm=0.01)),
     "accumulated": lambda: gan.alternating(loss=adversarial.non_saturating, **players(ema=0.9), accumulate=2),
     "remembered": lambda: gan.alternating(
-        loss=adversarial.hinge, **players(), penalties=[regularizers.lecam, consistency], discriminator_repeats=2
+        loss=adversarial.hinge,
+        **players(),
+        penalties=[regularizers.lecam, consistency.balanced_consistency],
+        discriminator_repeats=2,
     ),
     "augmented": lambda: latent_consistency(
         updates=gan.simultaneous(
