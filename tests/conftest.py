@@ -1,11 +1,15 @@
 """Eight logical CPUs, and a data folder of the tests' own."""
 
 import atexit
+import contextlib
+import io
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -24,3 +28,36 @@ def pytest_configure() -> None:
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return Path(__file__).parent.parent
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Callable[..., str]:
+    """Return a function that writes a prepared data set, in the order given, and returns the data folder."""
+
+    import tensorflow as tf
+    import tensorflow_datasets as tfds
+
+    def write(name: str, images: list[np.ndarray], *, shape: tuple, labels: list[int] | None = None, classes: int = 10):
+        features: dict = {"image": tfds.features.Image(shape=shape, dtype=images[0].dtype, encoding_format="png")}
+        if labels is not None:
+            features["label"] = tfds.features.ClassLabel(num_classes=classes)
+
+        def examples():
+            for number, image in enumerate(images):
+                yield {"image": image} | ({} if labels is None else {"label": labels[number]})
+
+        signature: dict = {"image": tf.TensorSpec(shape, images[0].dtype)}
+        if labels is not None:
+            signature["label"] = tf.TensorSpec((), tf.int64)
+        with contextlib.redirect_stderr(io.StringIO()):
+            tfds.dataset_builders.store_as_tfds_dataset(
+                name=name,
+                version="1.0.0",
+                data_dir=tmp_path / "data",
+                split_datasets={"train": tf.data.Dataset.from_generator(examples, output_signature=signature)},
+                features=tfds.features.FeaturesDict(features),
+                disable_shuffling=True,
+            )
+        return str(tmp_path / "data")
+
+    return write
