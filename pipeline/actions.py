@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from components.interfaces import Action, UserError, Writer
+from components.interfaces import Action, Preview, UserError, Writer
+from pipeline import grid
 from pipeline.build import Run
-from pipeline.montage import montage, one_of_each
 from pipeline.status import StatusLine
 
 
@@ -61,16 +61,17 @@ def log(run: Run, writers: Sequence[Writer], status: StatusLine) -> Action:
     return add
 
 
-def draw(run: Run, writers: Sequence[Writer]) -> Action:
-    """Return the action that draws the same latents and classes again and again, real examples above."""
-    real = one_of_each(run.experiment.data, run.experiment.seed)
+def draw(previews: Mapping[str, Preview], writers: Sequence[Writer]) -> Action:
+    """Return the action that draws every preview and gives the picture to every writer."""
 
-    def preview(step: int, metrics: Mapping[str, float]) -> None:
-        picture = montage(run, real)
-        for writer in writers:
-            writer.images(step, "samples", picture)
+    def act(step: int, metrics: Mapping[str, float]) -> None:
+        for name, preview in previews.items():
+            images, columns = preview()
+            picture = grid.tile(images, columns)
+            for writer in writers:
+                writer.images(step, name, picture)
 
-    return preview
+    return act
 
 
 def save(run: Run) -> Action:

@@ -1,13 +1,14 @@
 """The list of parts that a gin file fills, and the checks between them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from components.interfaces import (
     CheckpointerFactory,
     DataSource,
     NetworkFactory,
     Positive,
+    PreviewFactory,
     SamplerFactory,
     StepperFactory,
     StrategyFactory,
@@ -15,6 +16,7 @@ from components.interfaces import (
     UserError,
     WriterFactory,
 )
+from pipeline.run_folder import NAMES_TAKEN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,7 @@ class Experiment:
       stepper: makes what runs the updates.
       checkpointer: makes what saves and restores.
       sampler: makes what draws images.
+      previews: {name: what makes a preview}; drawn before step 0 and every `sample_every` steps, for all writers.
       writers: make what keeps curves and pictures, each in the run folder.
       steps_per_loop: steps run on the device between two looks of the host.
       log_every, save_every, sample_every: in steps; multiples of steps_per_loop. The end of a run always counts.
@@ -47,6 +50,7 @@ class Experiment:
     stepper: StepperFactory
     checkpointer: CheckpointerFactory
     sampler: SamplerFactory
+    previews: Mapping[str, PreviewFactory] = field(default_factory=dict)
     writers: Sequence[WriterFactory] = ()
     steps_per_loop: Positive = 1
     log_every: Positive = 100
@@ -62,6 +66,16 @@ class Experiment:
             self._check_multiple(name)
         if not self.updates:
             raise UserError("`Experiment.updates` must name at least one update. Received none.")
+        for name in self.previews:
+            self._check_preview(name)
+
+    def _check_preview(self, name: str) -> None:
+        """Refuse a name that cannot be that of a folder in the run folder."""
+        if not name.isidentifier() or name in NAMES_TAKEN:
+            raise UserError(
+                f"A preview's pictures lie in a folder of its name. Received the name {name!r} in "
+                f"`Experiment.previews`. Use letters, digits and underscores, and none of {', '.join(NAMES_TAKEN)}."
+            )
 
     def _check_multiple(self, name: str) -> None:
         every, loop = getattr(self, name), self.steps_per_loop

@@ -1,10 +1,10 @@
 """Mode train: from a configuration to a finished, or cleanly interrupted, run folder."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.interfaces import Action, DataSpec, Foreseeable, Hardware, UserError, Writer
+from components.interfaces import Action, DataSpec, Foreseeable, Hardware, Preview, UserError, Writer
 from pipeline import actions, configs
 from pipeline.build import Run, build
 from pipeline.experiment import Experiment
@@ -12,6 +12,19 @@ from pipeline.run_folder import FREE_TO_CHANGE, RunFolder
 from pipeline.status import StatusLine
 from pipeline.stop import StopSignal
 from pipeline.train import train
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlets:
+    """What tells of a run: previews are drawn, and writers keep them and the curves.
+
+    Attributes:
+      previews: {name: preview}, in the order in which they are drawn.
+      writers: each is given all.
+    """
+
+    previews: Mapping[str, Preview]
+    writers: Sequence[Writer]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +63,14 @@ def launch(
       UserError: something to mend, found before anything is written.
     """
     folder = RunFolder(workdir)
-    run, writers = assemble(config, folder, require_accelerator=require_accelerator)
+    run, outlets = assemble(config, folder, require_accelerator=require_accelerator)
     _enter(folder, config.operative_text(), run, overwrite=overwrite, force_resume=force_resume)
-    return Summary(run=run, workdir=folder.path, exit_status=_train(run, folder, writers))
+    return Summary(run=run, workdir=folder.path, exit_status=_train(run, folder, outlets))
 
 
 def assemble(
     config: configs.Config, folder: RunFolder, *, require_accelerator: bool = False, is_rehearsal: bool = False
-) -> tuple[Run, list[Writer]]:
+) -> tuple[Run, Outlets]:
     """Build and rehearse all that a configuration names, and refuse what had no effect; write nothing in the folder.
 
     Args:
@@ -72,11 +85,16 @@ def assemble(
         spec = open_data(experiment, is_rehearsal)
         run = build(experiment, hardware=hardware, spec=spec, checkpoints=folder.checkpoints)
         run.stepper.rehearse()
-        writers = [make(str(folder.path)) for make in experiment.writers]
+        outlets = Outlets(
+            previews={
+                name: make(run.sampler, experiment.data, experiment.seed) for name, make in experiment.previews.items()
+            },
+            writers=[make(str(folder.path)) for make in experiment.writers],
+        )
     except UserError as error:
         raise UserError(config.explain(error)) from error
     config.refuse_unused()
-    return run, writers
+    return run, outlets
 
 
 def open_data(experiment: Experiment, is_rehearsal: bool) -> DataSpec:
@@ -120,13 +138,13 @@ def _enter(folder: RunFolder, text: str, run: Run, *, overwrite: bool, force_res
     _say(f"Run folder: {folder.path}, {f'going on at step {step}' if step else 'a new run'}.")
 
 
-def _train(run: Run, folder: RunFolder, writers: Sequence[Writer]) -> int:
+def _train(run: Run, folder: RunFolder, outlets: Outlets) -> int:
     experiment, is_chief = run.experiment, run.hardware.is_chief
     with StopSignal() as stop:
-        step = train(run, _actions(run, writers) if is_chief else [actions.refuse_nan], stop)
+        step = train(run, _actions(run, outlets) if is_chief else [actions.refuse_nan], stop)
         if stop.requested and is_chief:
             run.checkpointer.save(step)
-    for writer in writers:
+    for writer in outlets.writers:
         writer.close()
     if step < experiment.train_steps:
         _say(f"Stopped and saved at step {step} of {experiment.train_steps}. The same command goes on from there.")
@@ -136,18 +154,20 @@ def _train(run: Run, folder: RunFolder, writers: Sequence[Writer]) -> int:
     return stop.exit_status if step < experiment.train_steps else 0
 
 
-def _actions(run: Run, writers: Sequence[Writer]) -> list[Action]:
+def _actions(run: Run, outlets: Outlets) -> list[Action]:
     """Return what happens beside training; nothing is saved before it is known to be finite."""
     experiment, start, last = run.experiment, run.step, run.experiment.train_steps
-    for writer in writers:
+    for writer in outlets.writers:
         writer.rewind(start)
-    preview = actions.draw(run, writers)
+    draw = actions.draw(outlets.previews, outlets.writers)
     if start == 0:
-        preview(0, {})
+        draw(0, {})
+    images_per_step = experiment.global_batch_size * run.stepper.batches_per_step
+    status = StatusLine(start, last, images_per_step, num_examples=run.networks.spec.num_examples)
     return [
         actions.refuse_nan,
-        actions.log(run, writers, StatusLine(start, last, experiment.global_batch_size * run.stepper.batches_per_step)),
-        actions.every(experiment.sample_every, last, preview),
+        actions.log(run, outlets.writers, status),
+        actions.every(experiment.sample_every, last, draw),
         actions.every(experiment.save_every, last, actions.save(run)),
     ]
 

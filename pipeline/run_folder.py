@@ -16,16 +16,29 @@ from components.interfaces import DataSpec, UserError
 # What a run may change when it goes on: none of it shapes a step, or a step beyond the last one.
 FREE_TO_CHANGE = (
     "TRAIN_STEPS",
+    "class_montage.class_montage.rows",
     "experiment.Experiment.log_every",
+    "experiment.Experiment.previews",
     "experiment.Experiment.sample_every",
     "experiment.Experiment.save_every",
     "experiment.Experiment.steps_per_loop",
     "experiment.Experiment.train_steps",
     "experiment.Experiment.writers",
+    "history_picture.HistoryPicture.every",
+    "history_picture.HistoryPicture.kept_steps",
+    "history_picture.HistoryPicture.preview",
+    "history_picture.HistoryPicture.row",
+    "history_picture.HistoryPicture.rows",
+    "reconstructions.reconstructions.columns",
+    "reconstructions.reconstructions.rows",
+    "sample_grid.sample_grid.columns",
+    "sample_grid.sample_grid.rows",
     "strategy.select.name",
     "tf_checkpointer.TFCheckpointer.keep",
 )
-_OURS = ("config.gin", "manifest.json", "metrics.jsonl", "checkpoints", "events", "samples")
+NAMES_TAKEN = ("checkpoints", "events", "history")  # folders of their own, so that no preview may have these names
+_OURS = (*NAMES_TAKEN, "samples", "config.gin", "manifest.json", "metrics.jsonl", "history.png")
+_PICTURES = "[0-9]" * 9 + ".png*"  # STEP.png, in a folder of its preview's name, and one that a kill left half written
 _PACKAGES = ("gantry", "tensorflow", "tensorflow-tpu", "keras", "tensorflow-datasets", "gin-config", "numpy")
 
 
@@ -58,6 +71,10 @@ class RunFolder:
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
+        for picture in self.path.glob(f"*/{_PICTURES}"):
+            picture.unlink()
+            if not any(picture.parent.iterdir()):
+                picture.parent.rmdir()
 
     def require_same(self, differences: list[str], spec: DataSpec) -> None:
         """Raise UserError where the folder holds another run than the one to be started."""

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shutil
 import sys
 import time
@@ -13,10 +14,11 @@ import tensorflow as tf
 
 _REDRAW_SECONDS = 0.2
 _UNITS = ("k", "M", "G", "T")
+_SHOWN = re.compile(r"(.+)/(loss|accuracy|reconstruction|kl_divergence)")  # the other metrics are for the curves
 
 
 class StatusLine:
-    """Shows step, images, speed, losses, memory and time left.
+    """Shows step, epoch, images, speed, losses and accuracies, memory and time left.
 
     In a terminal one line is redrawn, and each log point's line stands; elsewhere, in a notebook or a log file, there
     are the log points' lines only.
@@ -26,14 +28,24 @@ class StatusLine:
       last_step: where it ends.
       images_per_step: real images that a step draws, on all replicas together.
       stream: where to write.
+      num_examples: of one epoch; 0 where that is not known, and no epoch is shown.
     """
 
-    def __init__(self, start_step: int, last_step: int, images_per_step: int, stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        start_step: int,
+        last_step: int,
+        images_per_step: int,
+        stream: TextIO | None = None,
+        *,
+        num_examples: int = 0,
+    ) -> None:
         """Start the clock."""
         self._stream = stream or sys.stdout
         self._terminal = self._stream.isatty()
         self._last_step = last_step
         self._images_per_step = images_per_step
+        self._num_examples = num_examples
         self._point = (start_step, time.monotonic())
         self._drawn = 0.0
         self.images_per_second = 0.0  # since the log point before
@@ -59,10 +71,27 @@ class StatusLine:
         self.images_per_second = (step - begin) * self._images_per_step / max(now - since, 1e-9)
 
     def _text(self, step: int, means: Mapping[str, float]) -> str:
-        losses = [f"{name} {value:.4f}" for name, value in means.items() if name.endswith("/loss")]
         left = (self._last_step - step) * self._images_per_step / max(self.images_per_second, 1e-9)
         images = f"{short(step * self._images_per_step)} images, {self.images_per_second:,.0f}/s"
-        return " | ".join([f"step {step}/{self._last_step}", images, *losses, *memory(), f"{clock(left)} left"])
+        parts = [f"step {step}/{self._last_step}", *self._epoch(step), images]
+        return " | ".join([*parts, *players(means), *memory(), f"{clock(left)} left"])
+
+    def _epoch(self, step: int) -> list[str]:
+        if not self._num_examples:
+            return []
+        seen, last = (count * self._images_per_step / self._num_examples for count in (step, self._last_step))
+        return [f"epoch {seen:.1f}/{last:.1f}"]
+
+
+def players(means: Mapping[str, float]) -> list[str]:
+    """Return what a person follows of each player: `generator/loss 0.9731, accuracy 31.2%`."""
+    told: dict[str, list[str]] = {}
+    for name, value in means.items():
+        if found := _SHOWN.fullmatch(name):
+            player, term = found.groups()
+            number = f"{value:.1%}" if term == "accuracy" else f"{value:.4f}"
+            told.setdefault(player, []).append(f"{term} {number}")
+    return [f"{player}/{', '.join(terms)}" for player, terms in told.items()]
 
 
 def memory() -> list[str]:

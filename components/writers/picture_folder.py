@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
+from components.writers import png_file
 
 
 class PictureFolder:
-    """Writes NAME/STEP.png in the run folder.
+    """Writes NAME/STEP.png in the run folder: a folder for each preview.
 
     Args:
       directory: the run folder.
@@ -19,16 +19,18 @@ class PictureFolder:
         self._directory = Path(directory)
 
     def rewind(self, step: int) -> None:
-        """Nothing to do: a run that goes on draws the same pictures again, in the same places."""
+        """Take out the pictures of later steps: the run may draw at other steps than before."""
+        for folder in self._directory.glob("*/"):
+            for drawn_at, path in png_file.steps(folder):
+                if drawn_at > step:
+                    path.unlink()
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Keep none: this is a folder of pictures."""
 
     def images(self, step: int, name: str, images: Any) -> None:
         """Write one picture uint8[H, W, C]; C is 1, 3 or 4."""
-        path = self._directory / name / f"{step:09d}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(tf.io.encode_png(images).numpy())
+        png_file.write(png_file.place(self._directory / name, step), images)
 
     def close(self) -> None:
         """Nothing is open."""

@@ -9,6 +9,11 @@ from pipeline.build import Run, build
 
 _TINY = ["TRAIN_STEPS = 2", "GLOBAL_BATCH_SIZE = 8", "LATENT_DIM = 3", "tfds_source.TFDSSource.name = 'mnist_5k'"]
 
+_TOLD = {
+    frozenset({"generator", "discriminator"}): {"generator/accuracy", "discriminator/accuracy"},
+    frozenset({"vae"}): {"vae/reconstruction", "vae/kl_divergence"},
+}
+
 
 def _run(name: str, hardware: str, folder) -> Run:
     config = configs.parse([name], _TINY)
@@ -23,6 +28,8 @@ def _run(name: str, hardware: str, folder) -> Run:
     run.stepper.rehearse()
     for make in experiment.writers:
         make(str(folder))
+    for make_preview in experiment.previews.values():
+        make_preview(run.sampler, experiment.data, experiment.seed)
     config.refuse_unused()
     return run
 
@@ -45,6 +52,7 @@ def test_gin_file_trains_saves_and_restores(name, hardware, tmp_path) -> None:
     before = _variables(run)
     metrics = run.stepper.run(run.batches(), 2)
     assert all(np.isfinite(float(value)) for value in metrics.values()), metrics
+    assert _TOLD.get(frozenset(run.networks), set()) <= metrics.keys()
     after = _variables(run)
     moved = [not np.array_equal(a, b) for a, b in zip(before, after, strict=True)]
     assert np.mean(moved) > 0.8  # an optimizer's learning rate and the like stay
@@ -55,6 +63,10 @@ def test_gin_file_trains_saves_and_restores(name, hardware, tmp_path) -> None:
     for left, right in zip(after, _variables(again), strict=True):
         np.testing.assert_array_equal(left, right)
     assert again.sampler.sample(3, seed=0).shape == (3, 28, 28, 1)
+    assert again.experiment.previews, "a shipped file draws something"
+    for make in again.experiment.previews.values():
+        images, columns = make(again.sampler, again.experiment.data, 0)()
+        assert images.dtype == np.uint8 and images.shape[1:] == (28, 28, 1) and len(images) % columns == 0
 
 
 @pytest.mark.parametrize("name", configs.shipped())

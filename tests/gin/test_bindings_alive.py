@@ -26,7 +26,7 @@ TINY = {
     "tfds_source.TFDSSource.name": "mnist_5k",
     "tfds_source.TFDSSource.split": "train[:32]",
 }
-TINY_WHERE_BOUND = {"gan.alternating.discriminator_repeats": 2}
+TINY_WHERE_BOUND = {"gan.alternating.discriminator_repeats": 2, "history_picture.HistoryPicture.kept_steps": (2,)}
 PARTS = catalogue.parts()
 
 
@@ -91,7 +91,7 @@ def run(name: str, changed: dict[str, Any], folder: Path, monkeypatch: pytest.Mo
         "weights": [v.numpy().tobytes() for network in live.networks.values() for v in network.variables],
         "samples": live.sampler.sample(3, seed=0).tobytes(),
         "saved": sorted(path.name for path in folder.glob("checkpoints/*")),
-        "drawn": sorted(path.name for path in folder.glob("samples/*")),
+        "drawn": {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("**/*.png")},
         "logged": [line.partition("timing")[0] for line in (folder / "metrics.jsonl").read_text().splitlines()],
     }
 

@@ -58,6 +58,7 @@ def test_report_counts_steps_images_and_actions(elsewhere) -> None:
     # 50 steps of 3 batches of 8; logs at 20, 40, 50; previews at 0, 30, 50.
     assert "50 steps, 1,200 real images, 0.2 epochs" in text
     assert "5 looks of the host, 3 log points, 3 previews, 1 save" in text
+    assert "previews  samples (class_montage.class_montage)" in text
     assert "draws 3 fresh batches of 8 real images: 1 replica of 8" in text
 
 

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tensorflow as tf
-from toy_parts import ToySource, toy_spec
+from toy_parts import toy_spec
 
-from components.interfaces import UserError
-from pipeline import actions, grid, montage
+from components.interfaces import Grid, UserError
+from pipeline import actions, grid
 from pipeline.run_folder import RunFolder
 from pipeline.status import StatusLine, clock
 from pipeline.stop import StopSignal
@@ -48,16 +48,6 @@ def test_write_to_another_ending_or_an_impossible_place_is_refused(tmp_path) -> 
             grid.write(images, [0], output, columns=1)
 
 
-def test_one_of_each_class_stands_in_its_column() -> None:
-    source = ToySource(toy_spec(num_classes=3))
-    row = montage.one_of_each(source, seed=4)
-    first = next(iter(source.batches(global_batch_size=64, seed=4, start_batch=0)))
-    labels = first["label"].numpy()
-    for label in range(3):
-        expected = np.round(first["image"].numpy()[list(labels).index(label)] * 127.5 + 127.5)
-        np.testing.assert_array_equal(row[label], expected.astype(np.uint8))
-
-
 class _Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -71,7 +61,7 @@ def test_status_line_redraws_in_a_terminal_and_litters_no_file(stream, has_retur
     status.keep(20, {"generator/loss": 0.5, "generator/accuracy": 0.25})
     text = out.getvalue()
     assert ("\r" in text) is has_returns
-    assert "step 20/100" in text and "generator/loss 0.5000" in text and text.endswith(" left\n")
+    assert "step 20/100" in text and "generator/loss 0.5000, accuracy 25.0%" in text and text.endswith(" left\n")
     assert text.count("\n") == 1 and status.images_per_second > 0
 
 
@@ -125,9 +115,25 @@ def test_run_folder_clears_what_a_run_wrote_and_nothing_else(tmp_path) -> None:
     folder = RunFolder(tmp_path)
     folder.write("A = 1\n", {}, toy_spec(), 0)
     (folder.checkpoints / "step-1").mkdir(parents=True)
+    for name in ("samples/000000001.png", "grid/000000001.png.writing", "history/000000001.png", "both/000000001.png"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    (tmp_path / "history.png").touch()
     (tmp_path / "thesis.tex").write_text("mine")
+    (tmp_path / "both" / "mine.png").touch()
     folder.clear()
-    assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
+    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")) == ["both", "both/mine.png", "thesis.tex"]
+
+
+def test_draw_tiles_every_preview_for_every_writer() -> None:
+    given: list[tuple] = []
+    writer = SimpleNamespace(images=lambda step, name, picture: given.append((step, name, picture)))
+    images = np.stack([np.full((2, 3, 1), value, np.uint8) for value in (10, 20, 30, 40)])
+    previews = {"samples": lambda: Grid(images, 2), "row": lambda: Grid(images, 4)}
+    actions.draw(previews, [writer, writer])(7, {})
+    assert [one[:2] for one in given] == [(7, "samples")] * 2 + [(7, "row")] * 2
+    np.testing.assert_array_equal(given[0][2][::2, ::3, 0], [[10, 20], [30, 40]])
+    np.testing.assert_array_equal(given[3][2][::2, ::3, 0], [[10, 20, 30, 40]])
 
 
 def test_every_acts_at_multiples_and_at_the_end() -> None:

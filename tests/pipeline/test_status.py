@@ -7,9 +7,16 @@ import shutil
 import pytest
 
 from pipeline import status
-from pipeline.status import StatusLine, memory, short, size
+from pipeline.status import StatusLine, memory, players, short, size
 
-LOSSES = {"discriminator/loss": 1.23456, "generator/loss": 0.81234, "discriminator/accuracy_real": 0.75}
+LOSSES = {
+    "discriminator/loss": 1.23456,
+    "discriminator/accuracy": 0.625,
+    "discriminator/accuracy_real": 0.75,
+    "generator/loss": 0.81234,
+    "generator/accuracy": 0.3125,
+}
+TERMS = {"vae/loss": 130.5, "vae/reconstruction": 110.25, "vae/kl_divergence": 20.25}
 
 
 class Terminal(io.StringIO):
@@ -27,7 +34,28 @@ def test_line_tells_images_speed_losses_memory_and_time_left_on_one_line(monkeyp
     told = out.getvalue()
     for words in ("step 1300/3000", "83.2k images, 8,320/s", "generator/loss 0.8123", "iB", "13s left"):
         assert words in told
-    assert "accuracy" not in told and told.count("\n") == 1 and len(told) <= 115
+    assert "epoch" not in told and told.count("\n") == 1 and len(told) <= 160
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words"),
+    [
+        (LOSSES, ["discriminator/loss 1.2346, accuracy 62.5%", "generator/loss 0.8123, accuracy 31.2%"]),
+        (TERMS, ["vae/loss 130.5000, reconstruction 110.2500, kl_divergence 20.2500"]),
+        ({"timing/images_per_second": 3.0}, []),
+    ],
+)
+def test_players_tells_losses_accuracies_and_terms_and_nothing_else(metrics, words) -> None:
+    assert players(metrics) == words
+
+
+@pytest.mark.parametrize(
+    ("step", "words"), [(0, "step 0/3000 | epoch 0.0/38.4 |"), (1300, "step 1300/3000 | epoch 16.6/38.4 |")]
+)
+def test_line_tells_the_epoch_where_the_number_of_examples_is_known(step, words) -> None:
+    out = io.StringIO()
+    StatusLine(0, 3000, 64, out, num_examples=5000).keep(step, LOSSES)
+    assert out.getvalue().startswith(words)
 
 
 def test_line_in_a_narrow_terminal_is_cut_where_it_is_redrawn_and_whole_where_it_stands(monkeypatch) -> None:

@@ -7,10 +7,11 @@ import pytest
 import tensorflow as tf
 
 from components.writers.event_file import EventFile
+from components.writers.history_picture import HistoryPicture
 from components.writers.metrics_file import MetricsFile
 from components.writers.picture_folder import PictureFolder
 
-EVERY = [EventFile, MetricsFile, PictureFolder]
+EVERY = [EventFile, HistoryPicture, MetricsFile, PictureFolder]
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -40,6 +41,18 @@ def test_picture_folder_writes_the_pixels(channels, tmp_path) -> None:
     PictureFolder(str(tmp_path)).images(3, "samples", picture)
     read = tf.io.decode_png((tmp_path / "samples" / "000000003.png").read_bytes()).numpy()
     np.testing.assert_array_equal(read, picture)
+
+
+def test_picture_folder_rewinds_every_preview_to_the_step(tmp_path) -> None:
+    writer = PictureFolder(str(tmp_path))
+    for step in (10, 20, 30):
+        for name in ("samples", "reconstructions"):
+            writer.images(step, name, np.zeros((2, 2, 1), np.uint8))
+    (tmp_path / "samples" / "mine.png").touch()
+    PictureFolder(str(tmp_path)).rewind(20)
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.png"))
+    drawn = [f"{name}/{step:09d}.png" for name in ("reconstructions", "samples") for step in (10, 20)]
+    assert left == [*drawn, "samples/mine.png"]
 
 
 def test_event_file_holds_curves_and_pictures(tmp_path) -> None:
