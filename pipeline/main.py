@@ -26,7 +26,12 @@ _GIN_PARAM = flags.DEFINE_multi_string("gin_param", [], "A line of gin that over
 _WORKDIR = flags.DEFINE_string(
     "workdir", None, "The run folder, made when needed. Without it: runs/ and the gin file's name."
 )
-_MODE = flags.DEFINE_enum("mode", "train", ["train", "sample"], "What to do. sample needs only --workdir.")
+_MODE = flags.DEFINE_enum(
+    "mode",
+    "train",
+    ["train", "sample", "reconstruct"],
+    "What to do. sample and reconstruct (real images and what an autoencoder makes of them) need only --workdir.",
+)
 _STRATEGY = flags.DEFINE_string(
     "strategy", None, "auto, tpu, mirrored, multi_worker, one_device or cpu:N; overrides the gin file."
 )
@@ -40,10 +45,16 @@ _REQUIRE_ACCELERATOR = flags.DEFINE_bool("require_accelerator", False, "Refuse t
 _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Delete the run that --workdir holds and start anew.")
 _FORCE_RESUME = flags.DEFINE_bool("force_resume", False, "Go on with a run though its configuration has changed.")
 _CHECKPOINT = flags.DEFINE_string("checkpoint", "latest", "Which weights: latest, or a step.")
-_SEED = flags.DEFINE_integer("seed", 0, "Of the latents. (That of a training is the macro SEED.)")
+_SEED = flags.DEFINE_integer(
+    "seed", 0, "Of the latents, or of the choice of real images. (That of a training is the macro SEED.)"
+)
 _NUM_IMAGES = flags.DEFINE_integer("num_images", 100, "How many images.", lower_bound=1)
-_LABELS = flags.DEFINE_string("labels", "balanced", "balanced, a class (3), or classes in turn (0,1,2).")
-_OUTPUT = flags.DEFINE_string("output", None, "FILE.png (a grid), FILE.npz, or a folder of PNG files.")
+_LABELS = flags.DEFINE_string("labels", "balanced", "balanced, a class (3), or classes in turn (0,1,2); for sample.")
+_OUTPUT = flags.DEFINE_string(
+    "output",
+    None,
+    "FILE.png (a grid), FILE.npz, or a folder of PNG files. Without it: sample.png or reconstruction.png in --workdir.",
+)
 _HELP = flags.DEFINE_bool("help", False, "Print this.", short_name="h")
 
 
@@ -57,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
             return _print(help_text(flags.FLAGS, defined_flags(), configs.shipped()))
         if _DRY_RUN.value and _MODE.value != "train":
             raise flags.Error(f"--dry_run shows what a training would do. Received --mode={_MODE.value}.")
-        return _train() if _MODE.value == "train" else _sample()
+        return {"train": _train, "sample": _sample, "reconstruct": _reconstruct}[_MODE.value]()
     except flags.Error as error:
         return _mistake(f"{error}\nSee python -m pipeline.main --help.")
     except KeyboardInterrupt:
@@ -104,19 +115,40 @@ def _train() -> int:
 
 
 def _sample() -> int:
-    if not _WORKDIR.value:
-        raise flags.Error("--mode=sample needs --workdir, the folder of a run.")
+    workdir = _required_workdir()
     quiet.start()
     from pipeline.sample import sample
 
     return sample(
-        _WORKDIR.value,
+        workdir,
         checkpoint=_CHECKPOINT.value,
         seed=_SEED.value,
         num_images=_NUM_IMAGES.value,
         labels=_LABELS.value,
         output=_OUTPUT.value,
     )
+
+
+def _reconstruct() -> int:
+    workdir = _required_workdir()
+    if _LABELS.present:
+        raise flags.Error("--labels says what to draw. --mode=reconstruct takes real images, which --seed chooses.")
+    quiet.start()
+    from pipeline.reconstruct import reconstruct
+
+    return reconstruct(
+        workdir,
+        checkpoint=_CHECKPOINT.value,
+        seed=_SEED.value,
+        num_images=_NUM_IMAGES.value,
+        output=_OUTPUT.value,
+    )
+
+
+def _required_workdir() -> str:
+    if not _WORKDIR.value:
+        raise flags.Error(f"--mode={_MODE.value} needs --workdir, the folder of a run.")
+    return _WORKDIR.value
 
 
 def _workdir() -> str:

@@ -49,7 +49,7 @@ def restored(folder: RunFolder, checkpoint: str) -> Run:
     run = build(experiment, hardware=hardware, spec=folder.spec(), checkpoints=folder.checkpoints)
     if checkpoint == "latest":
         if not run.checkpointer.restore_latest():
-            raise UserError(f"Sampling needs a checkpoint. {folder.checkpoints} holds none yet. Train first.")
+            raise UserError(f"Images need a checkpoint. {folder.checkpoints} holds none yet. Train first.")
     elif checkpoint.isdecimal():
         run.checkpointer.restore(int(checkpoint))
     else:

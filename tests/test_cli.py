@@ -51,6 +51,8 @@ def variables(run_folder, step: int) -> dict[str, np.ndarray]:
         (["--gin_fil=x"], 2, "gin_file"),
         ([], 2, "--gin_file=quickstart.gin"),
         (["--mode=sample"], 2, "--workdir"),
+        (["--mode=reconstruct"], 2, "--workdir"),
+        (["--mode=reconstruct", "--workdir=run", "--labels=3"], 2, "--seed"),
         (["--mode=trian"], 2, "sample"),
         (["quickstart.gin"], 2, "--gin_file"),
         (["--gin_file=quikstart"], 2, "quickstart"),
@@ -109,6 +111,25 @@ def test_sample_writes_archives_and_folders_and_refuses_what_is_not_there(gantry
         (["--workdir=run", "--output=a.gif"], ".png"),
     ):
         assert words in gantry("--mode=sample", *arguments, expect=2)
+
+
+@pytest.mark.slow
+def test_reconstruct_writes_pairs_and_refuses_a_run_that_cannot(gantry, tmp_path) -> None:
+    tiny = ["--gin_param=TRAIN_STEPS = 20", "--gin_param=vae_networks.convolutional.widths = (4, 4)"]
+    data = "--gin_param=tfds_source.TFDSSource.name = 'mnist_5k'"
+    gantry("--gin_file=vae_conv", *tiny, data, "--gin_param=GLOBAL_BATCH_SIZE = 8", "--workdir=vae")
+    told = gantry("--mode=reconstruct", "--workdir=vae", "--num_images=12", "--checkpoint=20", "--seed=3")
+    assert "12 images (seed 3)" in told and "step 20" in told
+    assert tf.io.decode_png((tmp_path / "vae" / "reconstruction.png").read_bytes()).shape == (4 * 28, 280, 1)
+    gantry("--mode=reconstruct", "--workdir=vae", "--num_images=5", "--output=a.npz")
+    with np.load(tmp_path / "a.npz") as archive:
+        assert {name: archive[name].shape for name in archive} == {
+            "images": (5, 28, 28, 1),
+            "labels": (5,),
+            "originals": (5, 28, 28, 1),
+        }
+    gantry(*TINY, LOOP, "--gin_param=TRAIN_STEPS = 5", "--workdir=gan")
+    assert "reconstructs none" in gantry("--mode=reconstruct", "--workdir=gan", expect=2)
 
 
 @pytest.mark.slow

@@ -23,14 +23,24 @@ def in_chunks(
       UserError: no image is asked for, or the seed is out of range.
     """
     count = len(labels)
-    if count < 1:
-        raise UserError(f"The number of images must be at least 1. Received {count}.")
     if not -(2**63) <= seed < 2**63:
         raise UserError(f"The seed of samples must be in [-2^63, 2^63). Received {seed}.")
-    padded = np.zeros(-(-count // chunk_size) * chunk_size, np.int32)
-    padded[:count] = labels
     chunks = [
         images_of(tf.constant([seed, chunk], tf.int64), rows).numpy()
-        for chunk, rows in enumerate(padded.reshape(-1, chunk_size))
+        for chunk, rows in enumerate(cut(labels.astype(np.int32), chunk_size))
     ]
     return np.concatenate(chunks)[:count]
+
+
+def cut(rows: np.ndarray, chunk_size: int) -> np.ndarray:
+    """Return [chunks, chunk_size, ...], the same type, from [N, ...]; what is missing from the last chunk is 0.
+
+    Raises:
+      UserError: N is 0.
+    """
+    count = len(rows)
+    if count < 1:
+        raise UserError(f"The number of images must be at least 1. Received {count}.")
+    padded = np.zeros((-(-count // chunk_size) * chunk_size, *rows.shape[1:]), rows.dtype)
+    padded[:count] = rows
+    return padded.reshape(-1, chunk_size, *rows.shape[1:])

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from components.interfaces import Networks, Positive, UserError, latent_dim
+from components.sampler import class_labels
 from components.sampler.chunks import in_chunks
 
 
@@ -23,7 +24,7 @@ class ImageSampler:
         if "generator" not in networks:
             raise UserError(f"`ImageSampler` needs a network named 'generator'. Received {', '.join(networks)}.")
         self._generator = networks["generator"]
-        self._num_classes = max(1, networks.spec.num_classes)
+        self._spec = networks.spec
         self._latent_dim = latent_dim(self._generator)
         self._chunk_size = chunk_size
         self._images = tf.function(self._images_of_chunk, autograph=False)
@@ -39,21 +40,10 @@ class ImageSampler:
         Raises:
           UserError: labels that are not N classes of the data.
         """
-        classes = np.arange(num_images) % self._num_classes if labels is None else np.asarray(labels)
-        self._check(num_images, classes)
+        classes = class_labels.chosen(num_images, labels, self._spec)
         return in_chunks(self._images, classes, seed, self._chunk_size)
 
     def _images_of_chunk(self, key: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         latents = tf.random.stateless_normal([self._chunk_size, self._latent_dim], key, alg="philox")
         images = self._generator([latents, labels], training=False)
         return tf.cast(tf.round(tf.clip_by_value(images * 127.5 + 127.5, 0.0, 255.0)), tf.uint8)
-
-    def _check(self, num_images: int, classes: np.ndarray) -> None:
-        if len(classes) != num_images:
-            raise UserError(f"There must be one label an image. Received {len(classes)} for {num_images} images.")
-        wrong = sorted({int(label) for label in classes if not 0 <= label < self._num_classes})
-        if wrong:
-            raise UserError(
-                f"Labels must be in [0, {self._num_classes}). Received {', '.join(map(str, wrong))}. "
-                f"The classes are 0 to {self._num_classes - 1}."
-            )

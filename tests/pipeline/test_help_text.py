@@ -21,12 +21,12 @@ def test_help_shows_every_flag_in_a_group(text) -> None:
     for name in main.defined_flags():
         assert f"  --{name}" in text
     assert "Other:" not in text and "repeat this option" not in text
-    for title in ("What to run:", "Overriding:", "Sampling:", "Safety:"):
+    for title in ("What to run:", "Overriding:", "Using a run:", "Safety:"):
         assert title in text
 
 
 def test_help_has_examples_shipped_files_quoting_and_fits_a_terminal(text) -> None:
-    assert text.count("python -m pipeline.main --") == 2
+    assert text.count("python -m pipeline.main --") == 3
     assert all(name in text for name in configs.shipped())
     assert "--gin_param='gan.alternating.loss = @adversarial.hinge'" in text and "single quotes" in text
     assert all(len(line) <= 106 for line in text.splitlines())
