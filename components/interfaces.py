@@ -108,8 +108,15 @@ class Networks(dict[str, keras.Model]):
 
 
 def latent_dim(generator: keras.Model) -> int:
-    """Return Z of a generator: the width of its first input."""
-    return int(generator.inputs[0].shape[-1])
+    """Return Z of a generator: the width of its first input; raises UserError for a network that is none."""
+    shape = generator.inputs[0].shape
+    if len(shape) != 2:
+        raise UserError(
+            "A generator's first input is latents float32[B, Z]. Received the network "
+            f"{generator.name!r}, whose first input is of shape {tuple(shape[1:])}. Bind a generator as "
+            "`Experiment.networks['generator']`."
+        )
+    return int(shape[-1])
 
 
 # --- randomness ------------------------------------------------------------------------------------------------------
@@ -289,6 +296,8 @@ class Player:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
+        if self.networks is not None and len(set(self.networks)) != len(self.networks):
+            raise UserError(f"`Player.networks` names each network once. Received {tuple(self.networks)}.")
         if isinstance(self.optimizer, keras.optimizers.Optimizer):
             raise UserError(
                 "`Player.optimizer` must be something that makes an optimizer, since two players never share one. "

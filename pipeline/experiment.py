@@ -68,6 +68,9 @@ class Experiment:
             raise UserError("`Experiment.updates` must name at least one update. Received none.")
         for name in self.previews:
             self._check_preview(name)
+        names = [getattr(one, "__name__", repr(one)) for one in self.writers]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise UserError(f"`Experiment.writers` names each writer once. Received twice: {', '.join(twice)}.")
 
     def _check_preview(self, name: str) -> None:
         """Refuse a name that cannot be that of a folder in the run folder."""

@@ -79,20 +79,18 @@ def assemble(
       require_accelerator: refuse a CPU, or other hardware than was asked for.
       is_rehearsal: data that are not ready are foreseen instead of being prepared.
     """
-    try:
-        experiment = config.experiment()
+    experiment = config.experiment()
+    with config.explaining():
         hardware = choose_hardware(experiment, require_accelerator)
+    with config.explaining(experiment.data):
         spec = open_data(experiment, is_rehearsal)
+    with config.explaining():
         run = build(experiment, hardware=hardware, spec=spec, checkpoints=folder.checkpoints)
         run.stepper.rehearse()
-        outlets = Outlets(
-            previews={
-                name: make(run.sampler, experiment.data, experiment.seed) for name, make in experiment.previews.items()
-            },
-            writers=[make(str(folder.path)) for make in experiment.writers],
-        )
-    except UserError as error:
-        raise UserError(config.explain(error)) from error
+        previews = {
+            name: make(run.sampler, experiment.data, experiment.seed) for name, make in experiment.previews.items()
+        }
+        outlets = Outlets(previews=previews, writers=[make(str(folder.path)) for make in experiment.writers])
     config.refuse_unused()
     return run, outlets
 

@@ -52,7 +52,7 @@ def prepared_builder(name: str, *, data_dir: str | None, download: bool) -> tfds
       UserError: there is no such data set, or the folder cannot be written.
       Unavailable: it is not prepared and cannot be downloaded.
     """
-    folder = None if data_dir is None else os.path.expanduser(data_dir)
+    folder = _folder(data_dir)
     builder = _find(name, folder)
     if _is_prepared(builder):
         return builder
@@ -73,9 +73,25 @@ def unprepared_builder(name: str, *, data_dir: str | None) -> tfds.core.DatasetB
     Raises:
       UserError: there is no such data set.
     """
-    folder = None if data_dir is None else os.path.expanduser(data_dir)
+    folder = _folder(data_dir)
     builder = _find(name, folder)
     return None if _is_prepared(builder) or _any_version(name, folder) is not None else builder
+
+
+def require_known(name: str, *, parameter: str) -> None:
+    """Raise UserError, naming `parameter`, where TFDS knows no data set `name`."""
+    try:
+        _find(name, None)
+    except UserError as error:
+        raise UserError(str(error).replace("`name`", f"`{parameter}`", 1)) from error
+
+
+def _folder(data_dir: str | None) -> str | None:
+    """Return the folder that is meant; raises UserError for what is none."""
+    folder = None if data_dir is None else os.path.expanduser(data_dir)
+    if folder is not None and os.path.exists(folder) and not os.path.isdir(folder):
+        raise UserError(f"`data_dir` must be a folder. Received {data_dir!r}, which is none. Name one, new or old.")
+    return folder
 
 
 def _find(name: str, folder: str | None) -> tfds.core.DatasetBuilder:

@@ -68,6 +68,7 @@ class TFDSSource:
         Raises:
           UserError: there is no such data set, or its images' size is known only when it is prepared.
         """
+        self._check()
         builder = preparation.unprepared_builder(self.name, data_dir=self.data_dir)
         if builder is None:
             return None
@@ -127,13 +128,19 @@ class TFDSSource:
 
     @functools.cached_property
     def _opened(self) -> _Opened:
-        if self.memory_budget_mb < 0:
-            raise UserError(f"`memory_budget_mb` must be at least 0. Received {self.memory_budget_mb}.")
+        self._check()
         try:
             builder = preparation.prepared_builder(self.name, data_dir=self.data_dir, download=self.download)
         except preparation.Unavailable as error:
             return self._open_substitute(str(error))
         return self._read(builder, self.split, notice="")
+
+    def _check(self) -> None:
+        """Refuse what could not be used, though it may never come to it."""
+        if self.memory_budget_mb < 0:
+            raise UserError(f"`memory_budget_mb` must be at least 0. Received {self.memory_budget_mb}.")
+        if self.substitute is not None:
+            preparation.require_known(self.substitute, parameter="substitute")
 
     def _open_substitute(self, reason: str) -> _Opened:
         """Open the substitute in place of a data set that cannot be had, and say so."""

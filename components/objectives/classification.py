@@ -20,9 +20,6 @@ def classification(judge: Judge, *, of_real: bool) -> tuple[tf.Tensor, dict[str,
 
     Returns:
       The loss, and the share of classes named rightly as metrics.
-
-    Raises:
-      UserError: a discriminator that does not classify.
     """
     on_fake = _cross_entropy(judge.fake, judge.fake_labels)
     if not of_real:
@@ -35,19 +32,26 @@ def classification(judge: Judge, *, of_real: bool) -> tuple[tf.Tensor, dict[str,
     return _cross_entropy(judge.real, labels) + on_fake, accuracies
 
 
+def names_classes(judge: Judge, class_weight: float) -> bool:
+    """Say whether a game has an auxiliary classifier; raises UserError where it has one without a weight, or none."""
+    has_classifier = "class_logits" in judge.fake
+    if has_classifier == bool(class_weight):
+        return has_classifier
+    if has_classifier:
+        raise UserError(
+            "A discriminator that classifies learns to by `class_weight`. Received one that returns 'class_logits', "
+            "with a weight of 0. Bind the objective's `class_weight = 1.0`, or another `conditioning`."
+        )
+    raise UserError(
+        f"`class_weight` needs a discriminator that returns 'class_logits'. Received {sorted(judge.fake)}. Bind the "
+        "discriminator's `conditioning = 'auxiliary_classifier'`, or another network that classifies."
+    )
+
+
 def _cross_entropy(outputs: Mapping[str, tf.Tensor], labels: tf.Tensor) -> tf.Tensor:
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, _class_logits(outputs))
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs["class_logits"])
 
 
 def _right(outputs: Mapping[str, tf.Tensor], labels: tf.Tensor) -> tf.Tensor:
-    named = tf.argmax(_class_logits(outputs), axis=-1, output_type=tf.int32)
+    named = tf.argmax(outputs["class_logits"], axis=-1, output_type=tf.int32)
     return tf.cast(named == labels, tf.float32)
-
-
-def _class_logits(outputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
-    if "class_logits" not in outputs:
-        raise UserError(
-            f"`class_weight` needs a discriminator that returns 'class_logits'. Received {sorted(outputs)}. Bind the "
-            "discriminator's `conditioning = 'auxiliary_classifier'`, or another network that classifies."
-        )
-    return outputs["class_logits"]

@@ -24,10 +24,11 @@ from components.interfaces import (
     Random,
     Share,
     Update,
+    UserError,
     Weight,
 )
-from components.objectives.classification import classification
-from components.objectives.judging import Judge, accuracy, generate, generator_sees_real, penalise, told
+from components.objectives.classification import classification, names_classes
+from components.objectives.judging import Judge, accuracy, generate, generator_sees_real, penalise, play, told
 
 
 def alternating(
@@ -63,7 +64,8 @@ def alternating(
       same_latents: both players' moves use the same latents and fake labels, instead of fresh ones each.
       accumulate: fresh batches whose gradients are averaged for one move, of either player.
     """
-    changes, is_lazy = tuple(augmentations), bool(penalties) and penalty_every > 1
+    _require_penalties(penalties, penalty_every)
+    changes, is_lazy = tuple(augmentations), penalty_every > 1
     judging = Update(
         objective=DiscriminatorObjective(
             loss, () if is_lazy else tuple(penalties), changes, class_weight, noisy_labels, same_latents
@@ -86,6 +88,14 @@ def alternating(
     )
     of_discriminator = [judging, smoothing] if is_lazy else [judging]
     return [generating, *of_discriminator] if first == "generator" else [*of_discriminator, generating]
+
+
+def _require_penalties(penalties: Sequence[Penalty], penalty_every: int) -> None:
+    if penalty_every > 1 and not penalties:
+        raise UserError(
+            f"`gan.alternating.penalty_every` is how often penalties are taken. Received {penalty_every} without any. "
+            "Bind `gan.alternating.penalties` too, or leave it out."
+        )
 
 
 def simultaneous(
@@ -136,9 +146,9 @@ class DiscriminatorObjective:
         judge = Judge(networks, batch, tf.stop_gradient(fakes), labels, self.augmentations, random)
         logits = judge.real_logits, judge.fake_logits
         penalty = penalise(self.penalties, judge, random)
-        loss = self.loss(*told(*logits, self.noisy_labels, random)).discriminator + sum(penalty.values())
+        loss = play(self.loss, *told(*logits, self.noisy_labels, random)).discriminator + sum(penalty.values())
         metrics = accuracy(*logits) | penalty
-        if self.class_weight:
+        if names_classes(judge, self.class_weight):
             naming, accuracies = classification(judge, of_real=True)
             loss, metrics = loss + self.class_weight * naming, metrics | accuracies
         return Losses({"discriminator": loss}, metrics)
@@ -175,9 +185,9 @@ class GeneratorObjective:
         judge = Judge(networks, batch, fakes, labels, self.augmentations, random)
         fake_logits = judge.fake_logits
         real_logits = judge.real_logits if generator_sees_real(self.loss) else tf.zeros_like(fake_logits)
-        loss = self.loss(real_logits, fake_logits).generator
+        loss = play(self.loss, real_logits, fake_logits).generator
         metrics = {"generator/accuracy": tf.cast(fake_logits > 0, tf.float32)}
-        if self.class_weight:
+        if names_classes(judge, self.class_weight):
             naming, accuracies = classification(judge, of_real=False)
             loss, metrics = loss + self.class_weight * naming, metrics | accuracies
         return Losses({"generator": loss}, metrics)
@@ -199,10 +209,12 @@ class SimultaneousObjective:
         judge = Judge(networks, batch, fakes, labels, self.augmentations, random)
         logits = judge.real_logits, judge.fake_logits
         penalty = penalise(self.penalties, judge.of_discriminator, random)
-        of_generator = self.loss(*logits).generator
-        of_discriminator = self.loss(*told(*logits, self.noisy_labels, random)).discriminator + sum(penalty.values())
+        of_generator = play(self.loss, *logits).generator
+        of_discriminator = play(self.loss, *told(*logits, self.noisy_labels, random)).discriminator + sum(
+            penalty.values()
+        )
         metrics = accuracy(*logits) | {"generator/accuracy": tf.cast(logits[1] > 0, tf.float32)} | penalty
-        if self.class_weight:
+        if names_classes(judge, self.class_weight):
             naming, accuracies = classification(judge, of_real=True)
             on_fake, of_fakes = classification(judge, of_real=False)
             of_generator += self.class_weight * on_fake

@@ -24,7 +24,7 @@ from components.interfaces import (
     latent_dim,
 )
 from components.objectives.gan import DiscriminatorObjective
-from components.objectives.judging import Judge, generate, generator_sees_real
+from components.objectives.judging import Judge, generate, generator_sees_real, play
 
 
 def alternating(
@@ -89,7 +89,7 @@ class InformedGenerator:
             "recognition/code_loss": of_codes,
             "generator/accuracy": tf.cast(fake_logits > 0, tf.float32),
         }
-        of_generator = self.loss(real_logits, fake_logits).generator + self.information_weight * lost
+        of_generator = play(self.loss, real_logits, fake_logits).generator + self.information_weight * lost
         return Losses({"generator": of_generator, "recognition": lost}, metrics)
 
 

@@ -4,9 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import keras
 import tensorflow as tf
 
-from components.interfaces import AdversarialLoss, Augmentation, Batch, Networks, Penalty, Random, latent_dim
+from components.interfaces import (
+    AdversarialLoss,
+    Augmentation,
+    Batch,
+    Networks,
+    Penalty,
+    PlayerLosses,
+    Random,
+    UserError,
+    latent_dim,
+)
 
 
 def generate(networks: Networks, random: Random) -> tuple[tf.Tensor, tf.Tensor]:
@@ -78,7 +89,36 @@ class Judge:
         labels = self.batch["label"] if labels_of == "real" else self.fake_labels
         for augmentation in self.augmentations:
             images = augmentation(images, random=self.random)
-        return self.networks["discriminator"]([images, labels], training=True)
+        return judgement(self.networks["discriminator"], images, labels)
+
+
+def judgement(discriminator: keras.Model, images: tf.Tensor, labels: tf.Tensor) -> Mapping[str, tf.Tensor]:
+    """Return what a discriminator says in training mode; raises UserError for a network that is none."""
+    wanted, inputs = tuple(images.shape[1:]), getattr(discriminator, "inputs", None)
+    taken = tuple(inputs[0].shape[1:]) if inputs else wanted
+    outputs = discriminator([images, labels], training=True) if taken == wanted else None
+    if not isinstance(outputs, Mapping) or "logits" not in outputs:
+        given = (
+            "" if outputs is None else f" and returns {sorted(outputs) if isinstance(outputs, Mapping) else 'a tensor'}"
+        )
+        raise UserError(
+            f"A discriminator takes images of shape {wanted} and returns 'logits'. Received the network "
+            f"{discriminator.name!r}, which takes {taken}{given}. Bind a discriminator as "
+            "`Experiment.networks['discriminator']`."
+        )
+    return outputs
+
+
+def play(loss: AdversarialLoss, real_logits: tf.Tensor, fake_logits: tf.Tensor) -> PlayerLosses:
+    """Return what an adversarial loss says; raises UserError for a function that is none."""
+    losses = loss(real_logits, fake_logits)
+    if not isinstance(losses, PlayerLosses):
+        raise UserError(
+            "An adversarial loss returns PlayerLosses(generator, discriminator). Received "
+            f"{type(losses).__name__} from {getattr(loss, '__name__', type(loss).__name__)!r}. Bind a function of "
+            "components.loss_library.adversarial, or return that from yours."
+        )
+    return losses
 
 
 def penalise(penalties: Sequence[Penalty], judge: Judge, random: Random) -> dict[str, tf.Tensor]:
@@ -119,5 +159,5 @@ def generator_sees_real(loss: AdversarialLoss) -> bool:
         real, fake = tf.constant([0.1, 0.2]), tf.constant([0.3, 0.4])
         with tf.GradientTape() as tape:
             tape.watch(real)
-            generator_loss = loss(real, fake).generator
+            generator_loss = play(loss, real, fake).generator
         return tape.gradient(generator_loss, real) is not None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import tensorflow as tf
 
 from components.interfaces import Batch, Losses, Networks, Objective, Random, Update, UserError, Weight, latent_dim
+from components.objectives.judging import judgement
 
 
 def latent_consistency(
@@ -75,6 +76,6 @@ def _terms(networks: Networks, random: Random, noise: float, players: set[str]) 
     if "generator" in players:
         terms["generator"] = -tf.reduce_mean(tf.square(images[0] - images[1]), axis=[1, 2, 3])
     if "discriminator" in players:
-        said = [discriminator([tf.stop_gradient(x), labels], training=True)["logits"] for x in images]
+        said = [judgement(discriminator, tf.stop_gradient(x), labels)["logits"] for x in images]
         terms["discriminator"] = tf.square(said[0] - said[1])
     return terms

@@ -11,7 +11,7 @@ from typing import Annotated
 import tensorflow as tf
 from annotated_types import Ge
 
-from components.interfaces import Batch, Losses, Networks, Player, Random, Update, Weight
+from components.interfaces import Batch, Losses, Networks, Player, Random, Update, UserError, Weight
 
 Likelihood = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]  # (logits float32[B, D], pixels float32[B, D]) -> float32[B]
 
@@ -54,6 +54,11 @@ class NegativeElbo:
     def __call__(self, networks: Networks, batch: Batch, *, random: Random) -> Losses:
         """Return {"vae": float32[B]}, both terms without their weight, and the weight while it may change."""
         model = networks["vae"]
+        if not hasattr(model, "logits_and_divergence"):
+            raise UserError(
+                f"A variational autoencoder has an encoder and a decoder. Received the network {model.name!r}, which "
+                "is none. Bind one of vae_networks as `Experiment.networks['vae']`."
+            )
         images = 0.5 * (batch["image"] + 1.0)
         noise = random.normal("posterior", [model.latent_dim])
         labels = batch["label"] if model.conditional else None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from components.interfaces import AdversarialLoss, Batch, Losses, Networks, Player, Random, Update, UserError, Weight
-from components.objectives.judging import Judge, accuracy, generate
+from components.objectives.judging import Judge, accuracy, generate, play
 
 
 def simultaneous(
@@ -60,7 +60,7 @@ class VaeGanObjective:
         of_decoded = Judge(networks, batch, decoded, labels, (), random)
         real_logits, games = of_dreams.real_logits, []
         for judge in (of_dreams, of_decoded):
-            games.append(self.loss(real_logits, judge.fake_logits))
+            games.append(play(self.loss, real_logits, judge.fake_logits))
         error = _features(of_dreams.real) - _features(of_decoded.fake)
         reconstruction = 0.5 * tf.reduce_sum(tf.square(error), axis=-1)
         divergence = -0.5 * tf.reduce_sum(1.0 + log_variance - mean**2 - tf.exp(log_variance), axis=-1)

@@ -33,7 +33,7 @@ class HistoryPicture:
         preview: str = "samples",
         rows: Positive = 10,
         row: Annotated[int, Ge(0)] = 1,
-        kept_steps: Sequence[int] = (0, 300, 600, 900),
+        kept_steps: Sequence[Annotated[int, Ge(0)]] = (0, 300, 600, 900),
         every: Positive = 1500,
     ) -> None:
         """Hold what to keep, and where."""

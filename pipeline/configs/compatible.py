@@ -14,6 +14,10 @@ def is_a(result: Any, wanted: Any, unknown: bool = True) -> bool:
     result, wanted = plain(result), plain(wanted)
     if wanted in (NOTHING, Any) or result in (NOTHING, Any) or isinstance(wanted, (str, typing.TypeVar)):
         return unknown
+    if result == wanted:
+        return True
+    if typing.get_origin(wanted) is typing.Literal:
+        return any(is_a(result, type(choice), unknown) for choice in typing.get_args(wanted))
     if typing.get_origin(wanted) is Annotated:
         return is_a(result, typing.get_args(wanted)[0], unknown)
     if typing.get_origin(result) is Annotated:

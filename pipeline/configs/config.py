@@ -1,6 +1,7 @@
 """A parsed configuration: builds the experiment and answers for every value."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,20 +79,24 @@ class Config:
                 f"{place}: A configuration fills `experiment.Experiment`. Received one that binds nothing of it.\n"
                 "  Add: from pipeline import experiment, and experiment.Experiment.data = @module.name()"
             )
-        try:
+        with self.explaining():
             return handover.configurable(self._parts.targets[root])()
-        except ValueError as error:  # UserError is one
-            if isinstance(error, UserError) or blame.is_third_party(self._parts, error):
-                raise_user_error(self.explain(error), error)
-            raise
 
-    def explain(self, error: BaseException) -> str:
-        """Return the message of an error that was raised below a configured part, with the lines that configure it.
+    @contextmanager
+    def explaining(self, made: object = None) -> Iterator[None]:
+        """Add the lines of the configuration to an error that is the user's to mend; another passes as it is.
+
+        It is the user's where a part says so, and where a part of a library refuses what it is given.
 
         Args:
-          error: as raised; gin appends to its message the parts that were being called.
+          made: what is asked for something, having been made from the configuration.
         """
-        return blame.explain(self._parts, error)
+        try:
+            yield
+        except Exception as error:  # gin appends to the message of whatever is raised the parts that were being called
+            if not isinstance(error, UserError) and not blame.is_third_party(self._parts, error):
+                raise
+            raise_user_error(blame.explain(self._parts, error, made), error)
 
     def refuse_unused(self) -> None:
         """Refuse what had no effect; call it after everything was built and every objective traced.

@@ -200,10 +200,16 @@ def _check_value(parts: Parts, binding: Binding) -> list[Fault]:
     parameter = signature.parameters.get(binding.parameter) if signature else None
     if parameter is None or is_required(binding.value):
         return []
+    # A reference means what the imports of its own file say, also where a macro brings it here.
+    brought = {id(leaf): macro.place.file for macro in parts.macros.values() for leaf in leaves(macro.value)}
+
+    def file_of(reference: Reference) -> str:
+        return brought.get(id(reference), binding.place.file)
+
     checker = Checker(
-        lambda reference: parts.targets.get(parts.text.canonical(reference.selector, binding.place.file) or ""),
+        lambda reference: parts.targets.get(parts.text.canonical(reference.selector, file_of(reference)) or ""),
         {name: macro.value for name, macro in parts.macros.items()},
-        lambda reference: _bound_anywhere(parts, reference, binding.place.file),
+        lambda reference: _bound_anywhere(parts, reference, file_of(reference)),
     )
     found = checker.mismatch(binding.value, parameter.annotation)
     if found is None:

@@ -1,6 +1,7 @@
 """Compares a bound value with the annotation of the parameter that it is bound to."""
 
 import inspect
+import math
 import os
 import types
 import typing
@@ -60,7 +61,7 @@ class Checker:
         origin = typing.get_origin(annotation)
         if origin is Annotated:
             inner = self.mismatch(value, typing.get_args(annotation)[0])
-            return inner or (_out_of_range(value, annotation) if _is_literal(value) else None)
+            return inner or (_out_of_range(value, annotation) if _is_literal(value) else None) or _beyond_64_bits(value)
         if origin in (typing.Union, types.UnionType):
             return self._none_fits(value, annotation)
         if isinstance(value, Reference):
@@ -69,7 +70,7 @@ class Checker:
             return _takes(annotation, value, "Name one with @, without quotes.")
         if isinstance(origin, type) and issubclass(origin, (Mapping, Iterable)):
             return self._container_mismatch(value, annotation, origin)
-        return _literal_mismatch(value, annotation)
+        return _literal_mismatch(value, annotation) or _not_a_number_to_compute_with(value)
 
     def _none_fits(self, value: Any, annotation: Any) -> Mismatch | None:
         found = [self.mismatch(value, choice) for choice in typing.get_args(annotation)]
@@ -178,8 +179,23 @@ def _out_of_range(value: Any, annotation: Any) -> Mismatch | None:
     try:
         adapter.validate_python(value, strict=True)
     except pydantic.ValidationError as error:
-        why = error.errors()[0]["msg"].removeprefix("Input should be ")
-        return Mismatch(f"must be {why}. Received {written(value)}.", f"It takes {readable(annotation)}.")
+        why = error.errors()[0]["msg"]
+        why = f"must be {why.removeprefix('Input should be ')}" if why.startswith("Input") else why[0].lower() + why[1:]
+        why = why.replace("value should", "must").replace("tuple should", "must").replace("list should", "must")
+        return Mismatch(f"{why}. Received {written(value)}.", f"It takes {readable(annotation)}.")
+    return None
+
+
+def _not_a_number_to_compute_with(value: Any) -> Mismatch | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        return Mismatch(f"must be finite. Received {value}.", "Write a number.")
+    return None
+
+
+def _beyond_64_bits(value: Any) -> Mismatch | None:
+    """Refuse a count that TensorFlow cannot hold; an integer without a range, such as a seed, may be any."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return Mismatch(f"must fit in 64 bits. Received {value}.", "Write a smaller number.")
     return None
 
 

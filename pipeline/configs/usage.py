@@ -34,8 +34,7 @@ def unused(parts: Parts, calls: Calls) -> tuple[list[Fault], set[Key]]:
         if binding.is_macro:
             is_excused = binding.selector in swapped_macros
         else:
-            shadows = _shadows(parts, key, used)
-            is_excused = key[1] in swapped_parts or any(one.place.file != binding.place.file for one in shadows)
+            is_excused = key[1] in swapped_parts or _is_overridden(parts, binding, _shadows(parts, key, used))
         if is_excused:
             excused.add(key)
         elif not binding.is_macro or not _only_in(parts, binding.selector, excused):
@@ -63,6 +62,16 @@ def _shadows(parts: Parts, key: Key, used: set[Key]) -> list[Binding]:
         for other in used
         if other[1:] == (name, parameter) and other[0] != scope and within(other[0], scope)
     ]
+
+
+def _is_overridden(parts: Parts, binding: Binding, shadows: list[Binding]) -> bool:
+    """Return whether another file, or the command line, that comes later took the place of a binding on purpose."""
+    order = {id(one): number for number, one in enumerate(parts.text.bindings)}
+    return any(
+        one.place.file != binding.place.file and order[id(one)] > order[id(binding)]
+        for one in shadows
+        if id(one) in order
+    )
 
 
 def _swapped_out(parts: Parts) -> tuple[set[str], set[str]]:

@@ -24,7 +24,7 @@ def test_previews_are_a_mapping_of_parts_each_in_a_scope_of_its_own_if_need_be()
         ("{'samples': @dcgan.generator}", "takes 1 argument"),
         ("{3: @class_montage.class_montage}", "takes str"),
         ("[@class_montage.class_montage]", "Write a dict"),
-        ("{'samples': @class_montage.class_montage()}", "`class_montage.class_montage.sampler` has no default"),
+        ("{'samples': @class_montage.class_montage()}", "Leave off the parentheses"),
     ],
 )
 def test_previews_of_another_kind_are_refused_before_anything_is_built(value, words) -> None:

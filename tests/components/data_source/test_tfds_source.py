@@ -232,6 +232,19 @@ def test_source_misspelt_name_is_not_substituted(digits_dir, no_network):
         _ = TFDSSource(name="mnsit", data_dir=digits_dir, substitute="mnist_5k").spec
 
 
+def test_source_misspelt_substitute_is_refused_though_it_is_not_needed(digits_dir):
+    for ask in (lambda source: source.spec, lambda source: source.foresee()):
+        with pytest.raises(UserError, match="`substitute` must be .* mnist_5k"):
+            ask(TFDSSource(name="mnist_5k", data_dir=digits_dir, substitute="mnist_5kk"))
+
+
+def test_source_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    for ask in (lambda source: source.spec, lambda source: source.foresee()):
+        with pytest.raises(UserError, match="`data_dir` must be a folder"):
+            ask(TFDSSource(name="mnist_5k", data_dir=str(tmp_path / "file")))
+
+
 def test_source_neither_data_nor_substitute_names_both(tmp_path, no_network):
     with pytest.raises(UserError, match="`mnist` nor its substitute.*`fashion_mnist`"):
         _ = TFDSSource(name="mnist", data_dir=str(tmp_path), substitute="fashion_mnist").spec

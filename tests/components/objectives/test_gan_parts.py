@@ -25,7 +25,8 @@ class Function(keras.Model):
 
     @property
     def inputs(self):
-        return [tf.TensorSpec([None, WIDTH]), tf.TensorSpec([None], tf.int32)]
+        first = [WIDTH] if self.function is spread else SHAPE
+        return [tf.TensorSpec([None, *first]), tf.TensorSpec([None], tf.int32)]
 
     def call(self, inputs, training=False):
         self.inputs_seen.append(inputs)
@@ -38,9 +39,12 @@ def spread(latents, labels):
 
 
 def judged(images, labels):
-    total = tf.reduce_sum(images, axis=[1, 2, 3])
+    return {"logits": tf.reduce_sum(images, axis=[1, 2, 3]), "features": tf.reshape(images, [B, -1])}
+
+
+def classified(images, labels):
     sure = tf.one_hot(labels, CLASSES) * math.log(3.0)  # 3 : 1 for the label it is given
-    return {"logits": total, "class_logits": sure, "features": tf.reshape(images, [B, -1])}
+    return {**judged(images, labels), "class_logits": sure}
 
 
 def networks(**others) -> Networks:
@@ -70,7 +74,9 @@ def test_class_weight_adds_the_cross_entropy_of_real_and_fake_and_of_fake() -> N
     surprise = -math.log(0.75)
     for make in (gan.alternating, gan.simultaneous):
         plain = [losses(update).players for update in make(loss=adversarial.hinge, **PLAYERS)]
-        classed = [losses(update) for update in make(loss=adversarial.hinge, **PLAYERS, class_weight=2.0)]
+        classifier = networks(discriminator=classified)
+        updates = make(loss=adversarial.hinge, **PLAYERS, class_weight=2.0)
+        classed = [losses(update, classifier) for update in updates]
         for before, after in zip(plain, classed, strict=True):
             for name, count in (("generator", 1), ("discriminator", 2)):
                 if name in before:
@@ -82,11 +88,37 @@ def test_class_weight_adds_the_cross_entropy_of_real_and_fake_and_of_fake() -> N
         assert np.all(metrics["generator/class_accuracy"] == 1)
 
 
-def test_class_weight_without_a_classifier_is_refused() -> None:
-    parts = networks(discriminator=lambda images, labels: {"logits": tf.reduce_sum(images, axis=[1, 2, 3])})
-    for update in gan.alternating(loss=adversarial.hinge, **PLAYERS, class_weight=1.0):
-        with pytest.raises(UserError, match="class_logits"):
-            losses(update, parts)
+@pytest.mark.parametrize(("discriminator", "weight"), [(judged, 1.0), (classified, 0.0)])
+def test_class_weight_without_a_classifier_and_the_other_way_round_are_refused(discriminator, weight) -> None:
+    for make in (gan.alternating, gan.simultaneous):
+        for update in make(loss=adversarial.hinge, **PLAYERS, class_weight=weight):
+            with pytest.raises(UserError, match="class_logits"):
+                losses(update, networks(discriminator=discriminator))
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"discriminator": lambda images, labels: tf.reduce_sum(images, axis=[1, 2, 3])}, "returns a tensor"),
+        ({"discriminator": lambda images, labels: {"score": tf.zeros([B])}}, "returns \\['score'\\]"),
+    ],
+)
+def test_discriminator_that_is_none_is_refused(parts, words) -> None:
+    for make in (gan.alternating, gan.simultaneous):
+        with pytest.raises(UserError, match=words):
+            losses(make(loss=adversarial.hinge, **PLAYERS)[0], networks(**parts))
+
+
+def test_loss_that_is_none_is_refused() -> None:
+    for make in (gan.alternating, gan.simultaneous):
+        for update in make(loss=keras.losses.binary_crossentropy, **PLAYERS):
+            with pytest.raises(UserError, match="returns PlayerLosses"):
+                losses(update)
+
+
+def test_penalties_taken_now_and_then_without_penalties_are_refused() -> None:
+    with pytest.raises(UserError, match="penalty_every"):
+        gan.alternating(loss=adversarial.hinge, **PLAYERS, penalty_every=4)
 
 
 def test_every_image_that_is_judged_is_augmented() -> None:
