@@ -481,5 +481,12 @@ class Writer(Protocol):
         ...
 
 
+@runtime_checkable
+class Choosy(Protocol):
+    """What a writer may offer beside: the names of the previews without which it has nothing to keep."""
+
+    previews: Sequence[str]
+
+
 WriterFactory = Callable[[str], Writer]  # (run folder)
 Action = Callable[[int, Mapping[str, float]], None]

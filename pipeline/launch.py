@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from components.interfaces import Action, DataSpec, Foreseeable, Hardware, Preview, UserError, Writer
+from components.interfaces import Action, Choosy, DataSpec, Foreseeable, Hardware, Preview, UserError, Writer
 from pipeline import actions, configs
 from pipeline.build import Run, build
 from pipeline.experiment import Experiment
@@ -25,6 +25,19 @@ class Outlets:
 
     previews: Mapping[str, Preview]
     writers: Sequence[Writer]
+
+    def require_previews(self) -> None:
+        """Raise UserError where a writer waits for a preview that is never drawn."""
+        for writer in self.writers:
+            lacking = (
+                [name for name in writer.previews if name not in self.previews] if isinstance(writer, Choosy) else []
+            )
+            if lacking:
+                kind = type(writer).__name__
+                raise UserError(
+                    f"`{kind}.preview` must be one of `Experiment.previews`. Received {lacking[0]!r}; there are "
+                    f"{', '.join(self.previews) or 'none'}. Name one of those, or add it."
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +104,7 @@ def assemble(
             name: make(run.sampler, experiment.data, experiment.seed) for name, make in experiment.previews.items()
         }
         outlets = Outlets(previews=previews, writers=[make(str(folder.path)) for make in experiment.writers])
+        outlets.require_previews()
     config.refuse_unused()
     return run, outlets
 

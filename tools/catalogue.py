@@ -98,7 +98,12 @@ def slots(known: Mapping[str, Part]) -> list[Slot]:
     checker = Checker(
         target_of=lambda reference: known[reference.selector].target,
         macros={},
-        bound=lambda reference: set(known[reference.selector].signature.parameters),
+        # A configuration may bind what the caller does not give, but no tensor.
+        bound=lambda reference: {
+            name
+            for name, parameter in known[reference.selector].signature.parameters.items()
+            if parameter.annotation is not tf.Tensor
+        },
     )
     found: list[Slot] = []
     given: dict[str, set[str]] = {}  # what the program gives to each part, so that it is no slot

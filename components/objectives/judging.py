@@ -114,7 +114,7 @@ def play(loss: AdversarialLoss, real_logits: tf.Tensor, fake_logits: tf.Tensor) 
     losses = loss(real_logits, fake_logits)
     if not isinstance(losses, PlayerLosses):
         raise UserError(
-            "An adversarial loss returns PlayerLosses(generator, discriminator). Received "
+            "An adversarial `loss` returns PlayerLosses(generator, discriminator). Received "
             f"{type(losses).__name__} from {getattr(loss, '__name__', type(loss).__name__)!r}. Bind a function of "
             "components.loss_library.adversarial, or return that from yours."
         )

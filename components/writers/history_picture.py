@@ -43,7 +43,7 @@ class HistoryPicture:
             )
         self._strips = Path(directory) / "history"
         self._picture = Path(directory) / "history.png"
-        self._preview = preview
+        self.previews = (preview,)
         self._rows = rows
         self._row = row
         self._kept_steps = frozenset(kept_steps)
@@ -65,7 +65,7 @@ class HistoryPicture:
         Raises:
           UserError: the picture's height is not that of `rows` equal rows.
         """
-        if name != self._preview or not (step in self._kept_steps or step % self._every == 0):
+        if name not in self.previews or not (step in self._kept_steps or step % self._every == 0):
             return
         height, rest = divmod(len(images), self._rows)
         if rest:

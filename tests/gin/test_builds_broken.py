@@ -17,8 +17,8 @@ BROKEN = [
     ("quickstart", "keras.optimizers.Adam.learning_rate = 1e-1", ("--gin_param:1", "override wherever it applies")),
     ("quickstart", "interfaces.Player.optimizer = @keras.optimizers.SGD", ("--gin_param:1", "override wherever")),
     ("quickstart", "gan.alternating.loss = @adversarial.tf.exp", ("--gin_param:1", "`exp`")),
-    ("quickstart", "gan.alternating.loss = @keras.losses.binary_crossentropy", ("PlayerLosses", "binary_crossentropy")),
-    ("quickstart", "gan.alternating.loss = @keras.losses.BinaryCrossentropy()", ("PlayerLosses", "BinaryCrossentropy")),
+    ("quickstart", "gan.alternating.loss = @keras.losses.binary_crossentropy", ("--gin_param:1", "PlayerLosses")),
+    ("quickstart", "gan.alternating.loss = @keras.losses.BinaryCrossentropy()", ("--gin_param:1", "PlayerLosses")),
     ("quickstart", "TRAIN_STEPS = 99999999999999999999999", ("--gin_param:1", "64 bits")),
     ("quickstart", "TRAIN_STEPS = @dcgan.generator", ("--gin_param:1", "takes int")),
     ("quickstart", "gan.alternating.first = @generator/interfaces.Player()", ("--gin_param:1", "gives Player")),
@@ -74,6 +74,7 @@ BROKEN = [
     ("quickstart", f"{SOURCE}.image_size = (30, 30)", ("multiples of 4", "(32, 32)")),
     ("quickstart", f"{SOURCE}.label_key = 'image'", ("--gin_param:1", "label_key")),
     ("acgan", "gan.simultaneous.class_weight = 0.0", ("--gin_param:1", "class_weight")),
+    ("cgan", "history_picture.HistoryPicture.preview = 'sampels'", ("--gin_param:1", "'sampels'; there are samples")),
     (
         "vae_tpu",
         f"from components.model_zoo import dcgan\n{NETWORKS} = {{'vae': @dcgan.generator}}",

@@ -62,6 +62,7 @@ def test_slot_takes_what_is_meant_for_it(slot, value) -> None:
     [
         ("gan.alternating.penalties", "adversarial"),
         ("gan.alternating.loss", "penalties"),
+        ("gan.alternating.augmentations", "consistency"),
         ("experiment.Experiment.networks", "@gan."),
         ("experiment.Experiment.strategy", "Hardware"),
         ("interfaces.Player.optimizer", "optimizers.Optimizer"),
