@@ -4,7 +4,8 @@
     python -m tools.score_digits digits.npz
 
 The classifier learns four fifths of the embedded digits, shifted and turned at random; the rest measures it, and stands
-beside the samples as what real digits score. The classifier is kept in $XDG_CACHE_HOME/gantry, or ~/.cache/gantry.
+beside the samples as what real digits score. The Fréchet distance is that to the learnt digits, in the classifier's
+features: its unit is this classifier's own. The classifier is kept in $XDG_CACHE_HOME/gantry, or ~/.cache/gantry.
 Exit status: 0 done; 2 a file that cannot be scored.
 """
 
@@ -23,10 +24,12 @@ import numpy as np
 
 from components.errors import UserError
 from pipeline import quiet
+from tools.frechet import frechet_distance
 
 _EPOCHS = 25
-_RECIPE = "1"  # part of the cached classifier's name; count up when _train changes
+RECIPE = "1"  # of the classifier, and part of the name it is kept under; count up when _train changes
 _LEARNT = 4000  # of the 5,000 real digits
+_BLOCK = 1000  # images that one Fréchet distance takes, as many as are held out: it depends on how many there are
 _MOST_PER_CLASS = 500  # images of a class compared pairwise
 _TWINS_AMONG = 80  # images of a class among which a duplicate is looked for: as many generated as real ones
 _DUPLICATE = 0.25  # nearer than this share of the class's mean distance of real digits is nearly the same picture
@@ -50,6 +53,24 @@ class Score:
     feature_distance: np.ndarray  # mean over pairs of images of the class that are read as such, in features
     pixel_distance: np.ndarray  # the same in pixels
     duplicates: float  # share that has an image of the same class nearly like it
+    frechet: float  # distance to the digits that the classifier has learnt, in features; NaN without them
+
+    def variety(self, real: "Score") -> float:
+        """Return the variety in features of the least varied class, as a share of that of real digits."""
+        return float(np.nanmin(self.feature_distance / real.feature_distance))
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """What digits are measured by: a classifier, its features of what it has learnt, and what real digits score."""
+
+    classifier: Any
+    learnt_features: np.ndarray  # float32[4000, 128]
+    real: Score  # of the digits that are held out
+
+    def score(self, digits: Digits) -> Score:
+        """Return the score of `digits`."""
+        return score(digits, self.classifier, self.real, self.learnt_features)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,10 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         samples = read_samples(path)
         quiet.start()
-        learnt, held_out = real_digits()
-        classifier = cached_classifier(learnt)
-        real = score(held_out, classifier)
-        report(score(samples, classifier, real), real)
+        measure = yardstick()
+        report(measure.score(samples), measure.real)
     except UserError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
@@ -88,6 +107,14 @@ def read_samples(path: str) -> Digits:
     return Digits(images, labels)
 
 
+def yardstick() -> Yardstick:
+    """Return what digits are measured by; the classifier is trained at the first call and kept."""
+    learnt, held_out = real_digits()
+    classifier = cached_classifier(learnt)
+    features, _ = classifier.predict(learnt.images, batch_size=500, verbose=0)
+    return Yardstick(classifier, features, score(held_out, classifier, learnt_features=features))
+
+
 def real_digits() -> tuple[Digits, Digits]:
     """Return the embedded digits in two parts, to learn from and held out; cut at random, always alike."""
     from components.data_source.tfds_source import TFDSSource
@@ -105,7 +132,7 @@ def cached_classifier(learnt: Digits) -> Any:
 
     fingerprint = hashlib.sha256(learnt.images.tobytes() + learnt.labels.tobytes()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gantry"
-    path = cache / f"digit_classifier-{fingerprint}-{_RECIPE}.keras"
+    path = cache / f"digit_classifier-{fingerprint}-{RECIPE}.keras"
     if path.exists():
         return keras.saving.load_model(path)
     print(f"Training the classifier once; it is kept in {path}.", flush=True)
@@ -146,8 +173,17 @@ def _train(digits: Digits) -> Any:
     return keras.Model(images, [features, logits])
 
 
-def score(digits: Digits, classifier: Any, real: Score | None = None) -> Score:
-    """Return the score of `digits`; `real` gives the scale of duplicates, None: they are themselves the real ones."""
+def score(
+    digits: Digits, classifier: Any, real: Score | None = None, learnt_features: np.ndarray | None = None
+) -> Score:
+    """Return the score of `digits`.
+
+    Args:
+      digits: to be scored.
+      classifier: as `cached_classifier` returns it.
+      real: gives the scale of duplicates; None: `digits` are themselves the real ones.
+      learnt_features: of the digits that the Fréchet distance is to; None: it is NaN.
+    """
     features, logits = classifier.predict(digits.images, batch_size=500, verbose=0)
     right = logits.argmax(axis=-1) == digits.labels
     pixels = digits.images.reshape(len(digits.images), -1) / np.float32(255)
@@ -167,7 +203,20 @@ def score(digits: Digits, classifier: Any, real: Score | None = None) -> Score:
         np.fill_diagonal(distances, np.inf)
         twins.extend(distances[:, :_TWINS_AMONG].min(axis=1, initial=np.inf) < _DUPLICATE * scale)
     duplicates = float(np.mean(twins)) if twins else float("nan")
-    return Score(len(right), float(right.mean()), class_accuracy, feature_distance, pixel_distance, duplicates)
+    frechet = float("nan") if learnt_features is None else block_distance(features, learnt_features)
+    return Score(len(right), float(right.mean()), class_accuracy, feature_distance, pixel_distance, duplicates, frechet)
+
+
+def block_distance(features: np.ndarray, learnt_features: np.ndarray) -> float:
+    """Return the mean Fréchet distance of blocks of 1,000 rows, or of all rows where they are fewer.
+
+    So sets of any size compare with the real digits that are held out; rows beyond the last whole block are left out.
+    """
+    if len(features) < 2:
+        return float("nan")  # no covariance
+    size = min(_BLOCK, len(features))
+    starts = range(0, len(features) - size + 1, size)
+    return float(np.mean([frechet_distance(features[start : start + size], learnt_features) for start in starts]))
 
 
 def _distances(rows: np.ndarray) -> np.ndarray:
@@ -182,6 +231,7 @@ def report(samples: Score, real: Score) -> None:
     print(f"\n{'':32}samples  real digits")
     print(f"{'images':30}{samples.count:9,}{real.count:13,}")
     print(f"{'class accuracy':30}{samples.accuracy:9.2%}{real.accuracy:13.2%}")
+    print(f"{'Fréchet distance in features':30}{samples.frechet:9.2f}{real.frechet:13.2f}")
     print(f"{'nearly the same as another':30}{samples.duplicates:9.2%}{real.duplicates:13.2%}")
     asked = np.flatnonzero(~np.isnan(samples.class_accuracy))
     features = (samples.feature_distance / real.feature_distance)[asked]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tools import score_digits
+from tools import frechet, score_digits
 from tools.score_digits import Digits
 
 
@@ -69,6 +69,53 @@ def test_score_of_a_class_never_rightly_read_has_variety_zero(digits: tuple[Digi
     assert np.isnan(score.class_accuracy[1])
 
 
+def test_gaussian_distance_of_diagonal_covariances_has_a_closed_form() -> None:
+    random = np.random.default_rng(0)
+    first, second = random.normal(size=(2, 7))
+    first_deviation, second_deviation = random.uniform(0.0, 3.0, (2, 7))
+    first_deviation[0] = second_deviation[1] = 0.0  # singular
+    distance = frechet.gaussian_distance(first, np.diag(first_deviation**2), second, np.diag(second_deviation**2))
+    expected = ((first - second) ** 2).sum() + ((first_deviation - second_deviation) ** 2).sum()
+    np.testing.assert_allclose(distance, expected, rtol=1e-12)
+
+
+def test_gaussian_distance_does_not_change_when_both_are_turned() -> None:
+    random = np.random.default_rng(1)
+    turn, _ = np.linalg.qr(random.normal(size=(5, 5)))
+    means, deviations = random.normal(size=(2, 5)), random.uniform(0.1, 2.0, (2, 5))
+    turned = [(turn @ mean, turn @ np.diag(one**2) @ turn.T) for mean, one in zip(means, deviations, strict=True)]
+    expected = ((means[0] - means[1]) ** 2).sum() + ((deviations[0] - deviations[1]) ** 2).sum()
+    np.testing.assert_allclose(frechet.gaussian_distance(*turned[0], *turned[1]), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("count", [200, 20])  # of fewer rows than features the covariance is singular
+def test_frechet_distance_of_equal_sets_is_zero_and_of_shifted_ones_the_shift(count: int) -> None:
+    rows = np.maximum(np.random.default_rng(2).normal(size=(count, 60)), 0.0).astype(np.float32) * 10
+    rows[:, 0] = 0.0  # a unit that never fires
+    assert frechet.frechet_distance(rows, rows[::-1]) < 1e-9
+    np.testing.assert_allclose(frechet.frechet_distance(rows.astype(np.float64), rows + 2.0), 4.0 * 60, rtol=1e-5)
+    assert frechet.frechet_distance(rows[:, :1], rows[:, :1]) == 0.0
+
+
+def test_block_distance_is_the_mean_over_whole_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(score_digits, "_BLOCK", 10)
+    rows, learnt = np.random.default_rng(3).normal(size=(2, 25, 2))
+    parts = [frechet.frechet_distance(rows[start : start + 10], learnt) for start in (0, 10)]
+    np.testing.assert_allclose(score_digits.block_distance(rows, learnt), np.mean(parts))
+    assert np.isnan(score_digits.block_distance(rows[:1], learnt))
+
+
+def test_yardstick_puts_real_digits_nearer_than_noise(
+    digits: tuple[Digits, Digits], classifier: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    measure = score_digits.yardstick()
+    noise = np.random.default_rng(0).integers(0, 256, (1000, 28, 28, 1)).astype(np.uint8)
+    found = measure.score(Digits(noise, digits[1].labels))
+    assert 0.0 < measure.real.frechet < 0.1 * found.frechet
+    assert measure.real.variety(measure.real) == 1.0
+
+
 def test_distances_of_two_points_are_euclidean() -> None:
     rows = np.array([[0.0, 0.0], [3.0, 4.0]])
     np.testing.assert_allclose(score_digits._distances(rows), [[0.0, 5.0], [5.0, 0.0]])
@@ -88,6 +135,7 @@ def test_main_prints_both_scores(
     assert score_digits.main([str(tmp_path / "x.npz")]) == 0
     out = capsys.readouterr().out
     assert "Training" not in out  # it was found in the cache
+    assert re.search(r"Fréchet distance in features +(\d+\.\d\d) +\1", out)
     assert re.search(r"of the least varied class +1\.00 +1\.00", out)
     assert len(list((cache / "gantry").iterdir())) == 1
 
