@@ -1,4 +1,4 @@
-"""Ways in which a class label enters a network."""
+"""The inputs of networks, and labels in the shapes in which they enter: rows, stripes, planes."""
 
 import keras
 import numpy as np
@@ -69,19 +69,42 @@ class LabelStripes(keras.layers.Layer):
         return {**super().get_config(), **sizes}
 
 
-def projection_logits(features, labels, num_classes: int):
-    """Return logits float32[B] of a projection discriminator: w . features + embedding[label] . features.
+@keras.saving.register_keras_serializable("gantry")
+class LabelPlanes(keras.layers.Layer):
+    """Labels int32[B] as images float[B, H, W, num_classes]: plane y is 1, the others 0.
 
-    Args:
-      features: float[B, F], pooled features of the images.
-      labels: int32[B].
-      num_classes: K; 0 leaves the second term out, which is an unconditional discriminator.
-
-    Reference: Miyato and Koyama, 2018, arXiv:1802.05637, equation 3 and figure 1d.
+    Reference: Reed et al., 2016, arXiv:1605.05396, section 4.1, where a vector that conditions a convolution is
+    repeated over all its places; here the vector is one-hot.
     """
-    logits = keras.layers.Dense(1, dtype="float32", name="unconditional")(features)
-    if num_classes:
-        embedding = keras.layers.Embedding(num_classes, features.shape[-1], dtype="float32", name="embedding")(labels)
-        projection = keras.layers.Dot(axes=1, dtype="float32", name="projection")([embedding, features])
-        logits = keras.layers.Add(dtype="float32", name="add")([logits, projection])
-    return keras.layers.Flatten(dtype="float32", name="logits")(logits)[:, 0]
+
+    def __init__(self, height: int, width: int, num_classes: int, **kwargs) -> None:
+        """Hold the sizes."""
+        super().__init__(**kwargs)
+        self.height, self.width, self.num_classes = height, width, num_classes
+
+    def call(self, labels):
+        """Return the label images."""
+        rows = keras.ops.one_hot(labels, self.num_classes, dtype=self.compute_dtype)
+        ones = keras.ops.ones((1, self.height, self.width, 1), self.compute_dtype)
+        return ones * keras.ops.reshape(rows, (-1, 1, 1, self.num_classes))
+
+    def get_config(self) -> dict:
+        """Return what makes an equal layer."""
+        sizes = {name: getattr(self, name) for name in ("height", "width", "num_classes")}
+        return {**super().get_config(), **sizes}
+
+
+def way_of_class(chosen: str | None, default: str, spec: DataSpec, network: str) -> str:
+    """Return the conditioning that takes effect: where none is chosen, the default, or "none" without labels.
+
+    Raises:
+      UserError: a way for a class that the data do not have.
+    """
+    if chosen is None:
+        return default if spec.num_classes >= 2 else "none"
+    if chosen != "none" and spec.num_classes < 2:
+        raise UserError(
+            f"`{network}.conditioning = {chosen!r}` needs labelled data. Received {spec.name!r} with num_classes="
+            f"{spec.num_classes}. Bind labelled data, or `conditioning = 'none'`."
+        )
+    return chosen

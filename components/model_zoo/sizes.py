@@ -1,6 +1,13 @@
 """The one rule about image sizes: what a network halves must be even."""
 
-from components.interfaces import DataSpec, UserError
+from collections.abc import Sequence
+from typing import Annotated
+
+from annotated_types import MinLen
+
+from components.interfaces import DataSpec, Positive, UserError
+
+Widths = Annotated[Sequence[Positive], MinLen(1)]  # channels of maps
 
 
 def smallest_map(spec: DataSpec, *, halvings: int, network: str) -> tuple[int, int]:

@@ -62,11 +62,11 @@ def test_gin_file_trains_saves_and_restores(name, hardware, tmp_path) -> None:
     assert again.checkpointer.restore_latest() == 2 == again.step
     for left, right in zip(after, _variables(again), strict=True):
         np.testing.assert_array_equal(left, right)
-    assert again.sampler.sample(3, seed=0).shape == (3, 28, 28, 1)
+    assert again.sampler.sample(3, seed=0).shape == (3, *again.networks.spec.image_shape)
     assert again.experiment.previews, "a shipped file draws something"
     for make in again.experiment.previews.values():
         images, columns = make(again.sampler, again.experiment.data, 0)()
-        assert images.dtype == np.uint8 and images.shape[1:] == (28, 28, 1) and len(images) % columns == 0
+        assert images.dtype == np.uint8 and images.shape[1:] == again.networks.spec.image_shape and len(images) % columns == 0
 
 
 @pytest.mark.parametrize("name", configs.shipped())

@@ -3,7 +3,7 @@
 import pytest
 
 from components.interfaces import DataSpec, UserError
-from components.model_zoo import cwgan, mnist_dcgan
+from components.model_zoo import cgan, cwgan, dcgan, mnist_dcgan
 
 
 def spec(*shape: int, num_classes: int = 10) -> DataSpec:
@@ -30,10 +30,10 @@ def test_tutorial_dcgan_has_its_parameters() -> None:
 
 def test_auxiliary_classifier_adds_one_layer_and_needs_classes() -> None:
     plain = mnist_dcgan.discriminator(spec(28, 28, 1))
-    head = mnist_dcgan.discriminator(spec(28, 28, 1), auxiliary_classifier=True)
+    head = mnist_dcgan.discriminator(spec(28, 28, 1), conditioning="auxiliary_classifier")
     assert head.count_params() - plain.count_params() == 7 * 7 * 64 * 10 + 10
     with pytest.raises(UserError, match="labelled"):
-        mnist_dcgan.discriminator(spec(28, 28, 1, num_classes=0), auxiliary_classifier=True)
+        mnist_dcgan.discriminator(spec(28, 28, 1, num_classes=0), conditioning="auxiliary_classifier")
 
 
 def test_conditional_wgan_has_its_parameters() -> None:
@@ -48,3 +48,43 @@ def test_conditional_wgan_has_its_parameters() -> None:
     batch_norms = 4 * (64 + 128)
     assert cwgan.discriminator(spec(32, 32, 3), normalisation="batch").count_params() == maps + batch_norms + head
     assert cwgan.discriminator(spec(32, 32, 3), normalisation="none").count_params() == maps + head
+
+
+def test_conditional_gan_has_its_parameters() -> None:
+    dense, norms = 110 * 6272, 4 * (6272 + 64)
+    assert cgan.generator(spec(28, 28, 1)).count_params() == dense + norms + 25 * (128 * 64 + 64 * 1)
+    maps, norms = 25 * (2 * 64 + 64 * 128), 4 * (64 + 128)
+    head = (7 * 7 * 128 * 256 + 256) + 256 + 1
+    assert cgan.discriminator(spec(28, 28, 1)).count_params() == maps + norms + head
+    ten_stripes = cgan.discriminator(spec(28, 28, 1), label_channels=10).count_params()
+    assert ten_stripes == maps + norms + head + 25 * 9 * 64
+
+
+@pytest.mark.parametrize(
+    ("conditioning", "more"),
+    [
+        ("one_hot", 10 * 6272),
+        ("embedding", 10 * 100 + 100 * 6272),
+        ("batch_norm", (10 - 1) * 2 * (128 + 64)),  # a gain and a bias for each class instead of one
+    ],
+)
+def test_class_in_a_generator_adds_its_parameters(conditioning, more) -> None:
+    plain = dcgan.generator(spec(28, 28, 1), conditioning="none").count_params()
+    assert dcgan.generator(spec(28, 28, 1), conditioning=conditioning).count_params() == plain + more
+    assert dcgan.generator(spec(28, 28, 1, num_classes=0)).count_params() == plain
+
+
+@pytest.mark.parametrize(
+    ("conditioning", "more"),
+    [
+        ("stripes", 16 * 1 * 64),
+        ("planes", 16 * 10 * 64),
+        ("embedding", 10 * 28 * 28 + 16 * 1 * 64),
+        ("projection", 10 * 6272),
+        ("auxiliary_classifier", 10 * 6272 + 10),
+    ],
+)
+def test_class_in_a_discriminator_adds_its_parameters(conditioning, more) -> None:
+    plain = dcgan.discriminator(spec(28, 28, 1), conditioning="none").count_params()
+    assert dcgan.discriminator(spec(28, 28, 1), conditioning=conditioning).count_params() == plain + more
+    assert dcgan.discriminator(spec(28, 28, 1, num_classes=0)).count_params() == plain
