@@ -69,7 +69,7 @@ def build(experiment: Experiment, *, hardware: Hardware, spec: DataSpec, checkpo
     Raises:
       UserError: parts that do not fit each other.
     """
-    with hardware.strategy.scope():
+    with hardware.strategy.scope(), _computing_in(experiment.precision):
         networks = Networks({name: _network(experiment, name, spec) for name in experiment.networks}, spec)
         stepper = experiment.stepper(
             networks=networks,
@@ -106,6 +106,17 @@ def _copy(experiment: Experiment, networks: Networks, name: str) -> keras.Model:
         copy = experiment.networks[name](networks.spec)
     copy.set_weights(networks[name].get_weights())
     return copy
+
+
+@contextmanager
+def _computing_in(precision: str) -> Iterator[None]:
+    """Make layers, and the optimizers made beside them, of one precision; the process keeps its own."""
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(precision)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
 
 
 @contextmanager

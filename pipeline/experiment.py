@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from components.interfaces import (
     CheckpointerFactory,
@@ -17,6 +18,8 @@ from components.interfaces import (
     WriterFactory,
 )
 from pipeline.run_folder import NAMES_TAKEN
+
+Precision = Literal["float32", "mixed_bfloat16", "mixed_float16"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,8 @@ class Experiment:
       previews: {name: what makes a preview}; drawn before step 0 and every `sample_every` steps, for all writers.
       writers: make what keeps curves and pictures, each in the run folder.
       steps_per_loop: steps run on the device between two looks of the host.
+      precision: what layers compute in; weights, losses and statistics are float32 in any case. "mixed_bfloat16" for
+        TPUs, recent GPUs and CPUs that have it; "mixed_float16", with a scaled loss for each player, for older GPUs.
       log_every, save_every, sample_every: in steps; multiples of steps_per_loop. The end of a run always counts.
     """
 
@@ -53,6 +58,7 @@ class Experiment:
     previews: Mapping[str, PreviewFactory] = field(default_factory=dict)
     writers: Sequence[WriterFactory] = ()
     steps_per_loop: Positive = 1
+    precision: Precision = "float32"
     log_every: Positive = 100
     save_every: Positive = 1000
     sample_every: Positive = 1000

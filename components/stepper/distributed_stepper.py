@@ -32,8 +32,19 @@ class DistributedStepper:
         updates: Sequence[Update],
         global_batch_size: int,
         seed: int,
+        xla: bool | None = None,
     ) -> None:
-        """Make optimizers and averages; raises UserError where players, networks and batch do not fit together."""
+        """Make optimizers and averages; raises UserError where players, networks and batch do not fit together.
+
+        Args:
+          networks: of the experiment.
+          copy_network: makes another network of a name, for an average.
+          updates: of a step, in order.
+          global_batch_size: examples of a batch over all replicas.
+          seed: of all draws.
+          xla: whether XLA compiles each update; None: on one GPU it does. A TPU always compiles; several replicas on
+            CPUs or GPUs never do, as their variables lie on several devices.
+        """
         self._strategy = tf.distribute.get_strategy()
         self._num_replicas = self._strategy.num_replicas_in_sync
         if global_batch_size % self._num_replicas:
@@ -43,6 +54,7 @@ class DistributedStepper:
                 f"global_batch_size={global_batch_size} for {self._num_replicas} replicas. Use {near}."
             )
         self._per_replica_batch_size = global_batch_size // self._num_replicas
+        self._replica_step = self._compiled(xla)
         self._seed = seed
         self._spec = networks.spec
         self._players = seat_players(updates, networks, copy_network, global_batch_size)
@@ -118,11 +130,24 @@ class DistributedStepper:
         for index, live in enumerate(self._updates):
             share = live.update.accumulate
             for first in range(0, live.update.repeats * share if due[index] else 0, share):
-                self._strategy.run(self._on_replica, (batches[first : first + share], step, index, first))
+                self._strategy.run(self._replica_step, (batches[first : first + share], step, index, first))
         self.step.assign_add(1)
         if all(due):
             for player in self._players.values():
                 player.require_reached()
+
+    def _compiled(self, xla: bool | None) -> Callable[..., None]:
+        """Return the replica's part of an update, compiled or not; raises UserError where it cannot be."""
+        if self._num_replicas > 1:
+            if xla and not isinstance(self._strategy, tf.distribute.TPUStrategy):
+                raise UserError(
+                    "XLA compiles an update for one device. Received `DistributedStepper.xla` = True for "
+                    f"{self._num_replicas} replicas. Leave it out, or use --strategy=one_device."
+                )
+            return self._on_replica
+        on_gpu = any("GPU" in device for device in self._strategy.extended.worker_devices)
+        wanted = on_gpu if xla is None else xla
+        return tf.function(self._on_replica, jit_compile=True, autograph=False) if wanted else self._on_replica
 
     def _on_replica(self, batches: Sequence[Batch], step: tf.Tensor, index: int, first: int) -> None:
         randoms = [self._random(index, step, first + number) for number in range(len(batches))]

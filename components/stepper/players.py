@@ -34,6 +34,9 @@ class LivePlayer:
         self.trainable = [v for network in self._networks for v in network.trainable_variables]
         self._out_of_reach = {v.path for v in self.trainable}
         self.optimizer = player.optimizer()
+        if keras.config.dtype_policy().name == "mixed_float16":
+            # A scale for each player: a gradient too small or too large for float16 is one player's own affair.
+            self.optimizer = keras.optimizers.LossScaleOptimizer(self.optimizer)
         self._clips_gradients = clips_gradients(self.optimizer, name)
         self.optimizer.build(self.trainable)
         self._player = player

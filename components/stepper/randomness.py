@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-# The automatic choice of algorithm differs with and without XLA; this one does not.
+# The automatic choice of algorithm differs with and without XLA; this one gives the same bits, but not the same
+# fractions and normal numbers: those we make of the bits ourselves.
 _ALGORITHM = "philox"
+_STEP = 2.0**-24
 _MOST_REPEATS = 2**16
 
 
@@ -54,12 +56,12 @@ class ReplicaRandom:
         return twin
 
     def normal(self, purpose: str, shape: Sequence[int] = ()) -> tf.Tensor:
-        """Return float32[B, *shape], standard normal."""
-        return self._own(tf.random.stateless_normal(self._whole(shape), self._key(purpose), alg=_ALGORITHM))
+        """Return float32[B, *shape], standard normal, between -5.5 and 5.5."""
+        return self._own(tf.math.ndtri(self._fractions(purpose, shape) + 0.5 * _STEP))
 
     def uniform(self, purpose: str, shape: Sequence[int] = ()) -> tf.Tensor:
         """Return float32[B, *shape], uniform in [0, 1)."""
-        return self._own(tf.random.stateless_uniform(self._whole(shape), self._key(purpose), alg=_ALGORITHM))
+        return self._own(self._fractions(purpose, shape))
 
     def integers(self, purpose: str, upper: int, shape: Sequence[int] = ()) -> tf.Tensor:
         """Return int32[B, *shape], uniform in [0, upper)."""
@@ -70,6 +72,12 @@ class ReplicaRandom:
         """Return `purpose/n` with n counting the calls."""
         self._occasions[purpose] += 1
         return f"{purpose}/{self._occasions[purpose] - 1}"
+
+    def _fractions(self, purpose: str, shape: Sequence[int]) -> tf.Tensor:
+        """Return the whole batch's float32[B * replicas, *shape], uniform over the multiples of 2^-24 in [0, 1)."""
+        whole, key = self._whole(shape), self._key(purpose)
+        bits = tf.random.stateless_uniform(whole, key, minval=None, maxval=None, dtype=tf.uint32, alg=_ALGORITHM)
+        return tf.cast(tf.bitwise.right_shift(bits, tf.constant(8, tf.uint32)), tf.float32) * _STEP
 
     def _key(self, purpose: str) -> tf.Tensor:
         """Return int64[2]: who draws, and when."""
