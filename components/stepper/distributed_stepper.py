@@ -54,7 +54,6 @@ class DistributedStepper:
                 f"global_batch_size={global_batch_size} for {self._num_replicas} replicas. Use {near}."
             )
         self._per_replica_batch_size = global_batch_size // self._num_replicas
-        self._replica_step = self._compiled(xla)
         self._seed = seed
         self._spec = networks.spec
         self._players = seat_players(updates, networks, copy_network, global_batch_size)
@@ -66,6 +65,7 @@ class DistributedStepper:
         self.step = tf.Variable(
             0, trainable=False, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
         )
+        self._replica_step = self._compiled(xla)
 
     def state(self) -> dict[str, list[keras.Variable | tf.Variable]]:
         """Return {name: variables} of the step counter, the optimizers, the averages and what updates remember."""
@@ -145,8 +145,7 @@ class DistributedStepper:
                     f"{self._num_replicas} replicas. Leave it out, or use --strategy=one_device."
                 )
             return self._on_replica
-        on_gpu = any("GPU" in device for device in self._strategy.extended.worker_devices)
-        wanted = on_gpu if xla is None else xla
+        wanted = "GPU" in self.step.device if xla is None else xla
         return tf.function(self._on_replica, jit_compile=True, autograph=False) if wanted else self._on_replica
 
     def _on_replica(self, batches: Sequence[Batch], step: tf.Tensor, index: int, first: int) -> None:
