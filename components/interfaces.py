@@ -109,14 +109,14 @@ class Networks(dict[str, keras.Model]):
 
 def latent_dim(generator: keras.Model) -> int:
     """Return Z of a generator: the width of its first input; raises UserError for a network that is none."""
-    shape = generator.inputs[0].shape
-    if len(shape) != 2:
+    shapes = [tuple(one.shape[1:]) for one in generator.inputs]
+    if len(shapes) != 2 or len(shapes[0]) != 1:
         raise UserError(
-            "A generator's first input is latents float32[B, Z]. Received the network "
-            f"{generator.name!r}, whose first input is of shape {tuple(shape[1:])}. Bind a generator as "
+            "A generator takes latents float32[B, Z] and labels int32[B]. Received the network "
+            f"{generator.name!r}, which takes inputs of shape {', '.join(map(str, shapes))}. Bind a generator as "
             "`Experiment.networks['generator']`."
         )
-    return int(shape[-1])
+    return int(shapes[0][0])
 
 
 # --- randomness ------------------------------------------------------------------------------------------------------
@@ -398,6 +398,7 @@ class Hardware:
     shortfall: str = ""  # what was asked for and not found; empty: nothing
     is_chief: bool = True  # the one process that writes, where several hosts share a run
     wait_for_all: Callable[[], None] = lambda: None  # returns when all processes of the run have called it
+    agree: Callable[[int], int] = lambda number: number  # the largest of what all processes give, each 0 to 64
 
 
 StrategyFactory = Callable[[], Hardware]

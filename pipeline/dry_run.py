@@ -175,6 +175,8 @@ def _data(spec: DataSpec) -> str:
 
 
 def _folder(folder: RunFolder, text: str, spec: DataSpec) -> str:
+    if folder.path.exists() and not folder.path.is_dir():
+        raise UserError(f"`--workdir` must be a folder. {folder.path} is a file. Name another.")
     if not folder.config.exists():
         return "a new run"
     try:

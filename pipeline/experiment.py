@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Lt
 
 from components.interfaces import (
     CheckpointerFactory,
@@ -50,7 +52,7 @@ class Experiment:
     updates: Sequence[Update]
     train_steps: Positive
     global_batch_size: Positive
-    seed: int
+    seed: Annotated[int, Ge(-(2**63)), Lt(2**63)]
     strategy: StrategyFactory
     stepper: StepperFactory
     checkpointer: CheckpointerFactory

@@ -58,6 +58,18 @@ _OUTPUT = flags.DEFINE_string(
 _HELP = flags.DEFINE_bool("help", False, "Print this.", short_name="h")
 
 
+_OF_MODE = {
+    "train": {"gin_file", "gin_param", "strategy", "dry_run", "require_accelerator", "overwrite", "force_resume"},
+    "sample": {"checkpoint", "seed", "num_images", "labels", "output"},
+    "reconstruct": {"checkpoint", "seed", "num_images", "output"},
+}
+_OF_ALL = {"workdir", "mode", "help"}
+_HINTS = {
+    ("seed", "train"): "The seed of a training is --gin_param='SEED = 3'.",
+    ("labels", "reconstruct"): "It takes real images, which --seed chooses.",
+}
+
+
 def main(argv: Sequence[str]) -> int:
     """Do what the command line `argv` asks; return the exit status."""
     try:
@@ -66,8 +78,7 @@ def main(argv: Sequence[str]) -> int:
             raise flags.Error(f"Unknown argument {rest[1]!r}. Values follow their flag: --gin_file=NAME.")
         if _HELP.value:
             return _print(help_text(flags.FLAGS, defined_flags(), configs.shipped()))
-        if _DRY_RUN.value and _MODE.value != "train":
-            raise flags.Error(f"--dry_run shows what a training would do. Received --mode={_MODE.value}.")
+        _check_flags()
         return {"train": _train, "sample": _sample, "reconstruct": _reconstruct}[_MODE.value]()
     except flags.Error as error:
         return _mistake(f"{error}\nSee python -m pipeline.main --help.")
@@ -90,6 +101,25 @@ def run() -> None:
 def defined_flags() -> list[str]:
     """Return the names of the flags above, in their order."""
     return [value.name for value in globals().values() if isinstance(value, flags.FlagHolder)]
+
+
+def _check_flags() -> None:
+    """Refuse flags that would have no effect, and such without a value."""
+    mode = _MODE.value
+    for name in defined_flags():
+        flag = flags.FLAGS[name]
+        if not flag.present:
+            continue
+        if name not in _OF_MODE[mode] | _OF_ALL:
+            others = " and ".join(f"--mode={other}" for other, names in _OF_MODE.items() if name in names)
+            hint = _HINTS.get((name, mode), "Leave it out.")
+            raise flags.Error(f"--{name} is for {others}, and has no effect with --mode={mode}. {hint}")
+        if flag.value == "" or isinstance(flag.value, list) and "" in flag.value:
+            raise flags.Error(f"--{name} needs a value. Received none: --{name}=.")
+    if _OVERWRITE.value and _FORCE_RESUME.value:
+        raise flags.Error(
+            "--overwrite starts a run anew, --force_resume goes on with it. Received both. Leave one out."
+        )
 
 
 def _train() -> int:
@@ -131,8 +161,6 @@ def _sample() -> int:
 
 def _reconstruct() -> int:
     workdir = _required_workdir()
-    if _LABELS.present:
-        raise flags.Error("--labels says what to draw. --mode=reconstruct takes real images, which --seed chooses.")
     quiet.start()
     from pipeline.reconstruct import reconstruct
 

@@ -53,10 +53,16 @@ def variables(run_folder, step: int) -> dict[str, np.ndarray]:
         (["--mode=sample"], 2, "--workdir"),
         (["--mode=reconstruct"], 2, "--workdir"),
         (["--mode=reconstruct", "--workdir=run", "--labels=3"], 2, "--seed"),
+        (["--gin_file=quickstart.gin", "--seed=3"], 2, "SEED = 3"),
+        (["--gin_file=quickstart.gin", "--num_images=3"], 2, "--mode=sample"),
+        (["--mode=sample", "--workdir=run", "--gin_param=SEED = 4"], 2, "--gin_param is for --mode=train"),
+        (["--mode=sample", "--workdir=run", "--dry_run"], 2, "--dry_run is for --mode=train"),
+        (["--gin_file=quickstart.gin", "--overwrite", "--force_resume"], 2, "Received both"),
+        (["--gin_file=quickstart.gin", "--strategy="], 2, "needs a value"),
+        (["--gin_file=quickstart.gin", "--workdir="], 2, "needs a value"),
         (["--mode=trian"], 2, "sample"),
         (["quickstart.gin"], 2, "--gin_file"),
         (["--gin_file=quikstart"], 2, "quickstart"),
-        (["--gin_file=quickstart", "--gin_param=TRAIN_STEPS = many"], 2, "Quote it"),
     ],
 )
 def test_question_or_mistake_is_answered_without_tensorflow(arguments, status, words, repository, tmp_path) -> None:

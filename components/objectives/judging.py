@@ -25,7 +25,14 @@ def generate(networks: Networks, random: Random) -> tuple[tf.Tensor, tf.Tensor]:
     generator = networks["generator"]
     latents = random.normal("latents", [latent_dim(generator)])
     labels = random.integers("fake_labels", max(1, networks.spec.num_classes))
-    return generator([latents, labels], training=True), labels
+    fakes = generator([latents, labels], training=True)
+    if tuple(fakes.shape[1:]) != networks.spec.image_shape:
+        raise UserError(
+            f"A generator makes images of the data's shape {networks.spec.image_shape}. Received "
+            f"{tuple(fakes.shape[1:])} from {generator.name!r}. Bind another as `Experiment.networks['generator']`, or "
+            "the data's `image_size`."
+        )
+    return fakes, labels
 
 
 @dataclass(frozen=True)
@@ -94,16 +101,16 @@ class Judge:
 
 def judgement(discriminator: keras.Model, images: tf.Tensor, labels: tf.Tensor) -> Mapping[str, tf.Tensor]:
     """Return what a discriminator says in training mode; raises UserError for a network that is none."""
-    wanted, inputs = tuple(images.shape[1:]), getattr(discriminator, "inputs", None)
-    taken = tuple(inputs[0].shape[1:]) if inputs else wanted
+    wanted = [tuple(images.shape[1:]), ()]
+    taken = [tuple(one.shape[1:]) for one in getattr(discriminator, "inputs", None) or ()] or wanted
     outputs = discriminator([images, labels], training=True) if taken == wanted else None
     if not isinstance(outputs, Mapping) or "logits" not in outputs:
         given = (
             "" if outputs is None else f" and returns {sorted(outputs) if isinstance(outputs, Mapping) else 'a tensor'}"
         )
         raise UserError(
-            f"A discriminator takes images of shape {wanted} and returns 'logits'. Received the network "
-            f"{discriminator.name!r}, which takes {taken}{given}. Bind a discriminator as "
+            f"A discriminator takes images of shape {wanted[0]} and labels, and returns 'logits'. Received the network "
+            f"{discriminator.name!r}, which takes {' and '.join(map(str, taken))}{given}. Bind a discriminator as "
             "`Experiment.networks['discriminator']`."
         )
     return outputs

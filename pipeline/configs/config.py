@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import UserError
 from pipeline.configs import blame, checks, handover, idle, operative, parts, sources, usage, wiring
-from pipeline.configs.faults import raise_user_error, refuse
+from pipeline.configs.faults import Fault, raise_user_error, refuse
 from pipeline.configs.statements import written
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def parse(gin_files: Sequence[str], gin_params: Sequence[str] = ()) -> "Config":
     """
     text = sources.collect(gin_files, gin_params)
     in_text, without_effect = checks.check(text), idle.check(text)
-    refuse([*in_text, *without_effect] if in_text else [])
+    if in_text:
+        refuse([*in_text, *without_effect, *_beyond(text, in_text)])
     found, in_parts = parts.resolve(text)
     faults = [*without_effect, *in_parts.names, *in_parts.values]
     if not in_parts.names:
@@ -52,6 +53,15 @@ def parse(gin_files: Sequence[str], gin_params: Sequence[str] = ()) -> "Config":
     handover.forget()
     handover.bind(found)
     return Config(found)
+
+
+def _beyond(text: sources.Text, in_text: Sequence[Fault]) -> list[Fault]:
+    """Return the faults of the statements that could be read, so that all are told at once."""
+    _, findings = parts.resolve(text.without(in_text))
+    known = {(fault.place.file, fault.place.line) for fault in in_text}
+    # What is lacking may stand in a statement that could not be read.
+    told = [one for one in [*findings.names, *findings.values] if "also needs" not in one.message]
+    return [one for one in told if (one.place.file, one.place.line) not in known]
 
 
 class Config:

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -101,6 +102,8 @@ def _import_modules(text: Text) -> list[Fault]:
                 importlib.import_module(found.module)
             except ImportError as error:
                 faults.append(_explain_import_error(found, error))
+            except (Exception, SystemExit) as error:  # whatever a module of the user's does when it is run
+                faults.append(_explain_failure(found, error))
     return faults
 
 
@@ -111,6 +114,16 @@ def _explain_import_error(found: Import, error: ImportError) -> Fault:
     message = f"An import names a module that can be imported. Received `{found.module}`, which fails: {error}."
     hint = f"Install what it needs: {error.name}" if isinstance(error, ModuleNotFoundError) else ""
     return Fault(found.place, message, hint)
+
+
+def _explain_failure(found: Import, error: BaseException) -> Fault:
+    """Tell where a module fails that is there; the last frame of Python's own import machinery tells nothing."""
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if "importlib" not in one.filename]
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if len(frames) > 1 else ""
+    if isinstance(error, SyntaxError):
+        place = f"{error.filename}:{error.lineno}"
+    message = f"An import names a module that can be imported. Received `{found.module}`, which fails: "
+    return Fault(found.place, f"{message}{type(error).__name__}: {error}.", f"Mend {place or found.module}.")
 
 
 def _find(parts: Parts, selector: str, binding: Binding) -> list[Fault]:

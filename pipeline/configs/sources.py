@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pipeline.configs import locate, statements, syntax
 from pipeline.configs.faults import Fault, Place
-from pipeline.configs.statements import Binding, Import, Include, Source
+from pipeline.configs.statements import Binding, Import, Include, Reference, Source, Statement, leaves
 
 COMMAND_LINE = "--gin_param"
 
@@ -37,6 +37,23 @@ class Text:
         """Return whether a file includes another, directly or not."""
         above = self._included_by.get(inner)
         return above is not None and (above == outer or self.includes(outer, above))
+
+    def without(self, faults: Iterable[Fault]) -> "Text":
+        """Return what is left without the statements that have a fault, and those whose names it does not import."""
+        faulty = {(fault.place.file, fault.place.line) for fault in faults}
+
+        def is_sound(statement: Statement) -> bool:
+            return (statement.place.file, statement.place.line) not in faulty
+
+        rest = Text(_included_by=self._included_by)
+        rest.sources = [replace(one, statements=[*filter(is_sound, one.statements)], faults=[]) for one in self.sources]
+        rest.bindings = [one for one in self.bindings if is_sound(one) and rest._knows(one)]
+        return rest
+
+    def _knows(self, binding: Binding) -> bool:
+        named = [leaf.selector for leaf in leaves(binding.value) if isinstance(leaf, Reference)]
+        named += [] if binding.is_macro else [binding.selector]
+        return all(self.canonical(selector, binding.place.file) for selector in named)
 
     def canonical(self, selector: str, file: str) -> str | None:
         """Return the dotted path of a selector from the top module; None where no import of the file provides it."""

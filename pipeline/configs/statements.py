@@ -196,7 +196,7 @@ def read(text: str, file: str, path: Path | None = None) -> Source:
     """
     source = Source(file, path)
     try:
-        source.statements = list(_parse(text, 0, text.splitlines(), file))
+        source.statements = list(_parse(text, 0, text.split("\n"), file))
     except _UNREADABLE:
         _read_by_chunks(text, source)
     return source
@@ -224,7 +224,7 @@ def _parse(text: str, offset: int, lines: list[str], file: str) -> Iterator[Stat
 
 def _read_by_chunks(text: str, source: Source) -> None:
     """Read one statement at a time, so that one that cannot be read does not hide the faults of the others."""
-    lines = text.splitlines()
+    lines = text.split("\n")  # as gin counts them: str.splitlines knows other ends of lines
     for first, last in _chunks(lines):
         chunk = "\n".join(lines[first:last]) + "\n"
         try:

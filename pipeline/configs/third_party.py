@@ -2,7 +2,6 @@
 
 import inspect
 import sys
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from annotated_types import Ge, Gt, Lt
@@ -66,7 +65,7 @@ _OF_SCHEDULES: dict[str, Any] = {
 
 def _of_optimizers(schedule: type) -> dict[str, Any]:
     return {
-        "learning_rate": _POSITIVE | schedule | Callable[[], Any],
+        "learning_rate": _POSITIVE | schedule,
         "epsilon": _POSITIVE,
         "weight_decay": _NOT_NEGATIVE | None,
         **dict.fromkeys(("beta_1", "beta_2", "rho", "momentum", "ema_momentum"), _FRACTION),

@@ -118,6 +118,9 @@ class Checker:
             return _takes(annotation, f"`{reference}`", hint, quote=False) if reference.evaluate else None
         if not reference.evaluate:
             hint = f"Add the parentheses: {reference}()" if is_a(signature.result, annotation) else ""
+            items = typing.get_args(annotation)[:1] if typing.get_origin(annotation) in (Sequence, list, tuple) else ()
+            if items and self.mismatch(reference, items[0]) is None:
+                hint = f"Write a list: [{reference}]"
             return _takes(annotation, f"`{reference}`, which is not called", hint, quote=False)
         if not is_a(signature.result, annotation):
             gives = f"`{reference}`, which gives {_given(signature.result, annotation)}"

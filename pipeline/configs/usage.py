@@ -32,9 +32,11 @@ def unused(parts: Parts, calls: Calls) -> tuple[list[Fault], set[Key]]:
         if key in used or (binding.is_macro and binding.selector in macros):
             continue
         if binding.is_macro:
-            is_excused = binding.selector in swapped_macros
+            is_excused = _came_before(parts, binding, swapped_macros.get(binding.selector))
         else:
-            is_excused = key[1] in swapped_parts or _is_overridden(parts, binding, _shadows(parts, key, used))
+            is_excused = _came_before(parts, binding, swapped_parts.get(key[1])) or _is_overridden(
+                parts, binding, _shadows(parts, key, used)
+            )
         if is_excused:
             excused.add(key)
         elif not binding.is_macro or not _only_in(parts, binding.selector, excused):
@@ -66,27 +68,30 @@ def _shadows(parts: Parts, key: Key, used: set[Key]) -> list[Binding]:
 
 def _is_overridden(parts: Parts, binding: Binding, shadows: list[Binding]) -> bool:
     """Return whether another file, or the command line, that comes later took the place of a binding on purpose."""
-    order = {id(one): number for number, one in enumerate(parts.text.bindings)}
-    return any(
-        one.place.file != binding.place.file and order[id(one)] > order[id(binding)]
-        for one in shadows
-        if id(one) in order
-    )
+    return any(_came_before(parts, binding, one) for one in shadows)
 
 
-def _swapped_out(parts: Parts) -> tuple[set[str], set[str]]:
-    """Return the parts and macros that overridden bindings named, with all that those lead to."""
-    names: set[str] = set()
-    macros: set[str] = set()
-    waiting = [old for old, _ in parts.overridden]
+def _swapped_out(parts: Parts) -> tuple[dict[str, Binding], dict[str, Binding]]:
+    """Return the parts and macros that overridden bindings led to, each with what overrode the binding."""
+    names: dict[str, Binding] = {}
+    macros: dict[str, Binding] = {}
+    waiting = list(parts.overridden)
     while waiting:
-        binding = waiting.pop()
-        macros |= {leaf.name for leaf in leaves(binding.value) if isinstance(leaf, Macro)}
+        binding, override = waiting.pop()
+        macros |= {leaf.name: override for leaf in leaves(binding.value) if isinstance(leaf, Macro)}
         for _, name, _, _ in inner(parts, binding):
             if name not in names:
-                names.add(name)
-                waiting += parts.bindings_of(name)
+                names[name] = override
+                waiting += [(one, override) for one in parts.bindings_of(name)]
     return names, macros
+
+
+def _came_before(parts: Parts, binding: Binding, override: Binding | None) -> bool:
+    """Return whether a binding stood in an earlier file than an override that took away what it was for."""
+    if override is None or binding.place.file == override.place.file:
+        return False
+    order = {id(one): number for number, one in enumerate(parts.text.bindings)}
+    return order.get(id(binding), 0) < order.get(id(override), 0)
 
 
 def _only_in(parts: Parts, macro: str, excused: set[Key]) -> bool:

@@ -26,7 +26,7 @@ def check(parts: Parts, faulty: set[Place]) -> list[Fault]:
       parts: the configuration.
       faulty: statements already known to be wrong, whose references are not followed.
     """
-    return [*_Calls(parts, faulty).check(), *_check_never_used(parts, faulty)]
+    return [*_Calls(parts, faulty).check(), *_check_never_used(parts, faulty), *_check_shared_players(parts)]
 
 
 def inner(parts: Parts, binding: Binding) -> Iterator[tuple[str, str, bool, Binding]]:
@@ -112,6 +112,22 @@ def _check_never_used(parts: Parts, faulty: set[Place]) -> list[Fault]:
             hint = did_you_mean(binding.selector.rpartition(".")[2], short, is_short_listed=False)
             hint = hint or f"Refer to it as @{binding.selector}, or remove the line."
             faults.append(Fault(binding.place, message, hint))
+    return faults
+
+
+def _check_shared_players(parts: Parts) -> list[Fault]:
+    """Refuse one player in the place of two: both would train with the settings, and the networks, of one."""
+    seen: dict[tuple[str, str, str, str], Binding] = {}
+    faults = []
+    for (scope, name, _), binding in parts.effective.items():
+        for inner_scope, inner_name, evaluated, _ in inner(parts, binding):
+            if binding.is_macro or not evaluated or not inner_name.endswith("interfaces.Player"):
+                continue
+            earlier = seen.setdefault((scope, name, inner_scope, inner_name), binding)
+            if earlier is not binding:
+                message = f"Two players never share one. Received the same for `{earlier.name}` and `{binding.name}`."
+                hint = f"Let each have a scope of its own: @{binding.parameter}/interfaces.Player()"
+                faults.append(Fault(binding.place, message, hint))
     return faults
 
 

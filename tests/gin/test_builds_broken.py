@@ -10,6 +10,7 @@ ADAM = "generator/keras.optimizers.Adam"
 DECAY = "keras.optimizers.schedules.PiecewiseConstantDecay"
 SOURCE = "tfds_source.TFDSSource"
 NETWORKS = "experiment.Experiment.networks"
+IMPORT = "from components.loss_library import penalties"
 PENALTY = "from components.loss_library import penalties\ngan.alternating.penalties = [@penalties.r1]\n"
 
 # gin file; lines added on the command line; words that the message holds.
@@ -36,6 +37,31 @@ BROKEN = [
         ("--gin_param:3", "boundaries"),
     ),
     ("quickstart", PENALTY + "penalties.r1.weight = 1e999", ("--gin_param:3", "finite")),
+    ("quickstart", "gan.alternating.penalties = @penalties.r1\n" + IMPORT, ("--gin_param:1", "[@penalties.r1]")),
+    (
+        "quickstart",
+        "gan.alternating.loss = @adversarial.hinge\nadversarial.non_saturating.label_smoothing = 0.1",
+        ("--gin_param:2", "never called"),
+    ),
+    (
+        "quickstart",
+        f"generator/interfaces.Player.optimizer = @generator/keras.optimizers.SGD\n{ADAM}.learning_rate = 1e-1",
+        ("--gin_param:2", "never called"),
+    ),
+    ("quickstart", "dcgan.generator.latent_dim = 4", ("LATENT_DIM", "nothing")),
+    (
+        "quickstart",
+        "gan.alternating.discriminator = @generator/interfaces.Player()",
+        ("--gin_param:1", "never share one", "@discriminator/interfaces.Player()"),
+    ),
+    (
+        "quickstart",
+        "P = @generator/interfaces.Player()\ngan.alternating.generator = %P\ngan.alternating.discriminator = %P",
+        ("--gin_param:3", "never share one"),
+    ),
+    ("quickstart", "SEED = 1180591620717411303424", ("--gin_param:1", "less than")),
+    ("quickstart", f"{ADAM}.learning_rate = @strategy.select", ("--gin_param:1", "learning_rate")),
+    ("quickstart", f"{ADAM}.learning_rate = @keras.optimizers.Adam()", ("--gin_param:1", "learning_rate")),
     ("quickstart", "gan.alternating.penalty_every = 4", ("--gin_param:1", "without any")),
     ("quickstart", "gan.alternating.class_weight = 1.0", ("--gin_param:1", "class_logits")),
     ("quickstart", "dcgan.generator.widths = ()", ("--gin_param:1", "at least 1")),
@@ -86,6 +112,52 @@ BROKEN = [
 @pytest.fixture(scope="module", autouse=True)
 def _data_are_prepared() -> None:
     assert TFDSSource(name="mnist_5k").spec.num_examples == 5000
+
+
+def test_all_faults_are_told_at_once_though_some_hide_names(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        "gan.alternating.los = @adversarial.hinge",
+        "gan.alternating.loss = @adversarial.hing",
+        "gan.alternating.same_latents = 1",
+        "TRAIN_STEP = 4",
+        "foo = 3",
+        "import nope_mod",
+        "gan.alternating.accumulate = 2.5",
+    ]
+    with pytest.raises(UserError) as caught:
+        api.dry_run(["quickstart"], ["\n".join(lines)])
+    for number, line in enumerate(lines, 1):
+        assert f"--gin_param:{number}: " in str(caught.value), line
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("import sys\nsys.exit(0)\n", "SystemExit"),
+        ("def f(:\n    pass\n", "SyntaxError"),
+        ("x = 1\ny = x / 0\n", "ZeroDivisionError"),
+        ("raise KeyError('x')\n", "KeyError"),
+    ],
+)
+def test_module_that_fails_is_told_with_both_lines(content, words, tmp_path, monkeypatch) -> None:
+    (tmp_path / f"u_{words.lower()}.py").write_text(content)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"u_{words.lower()}"
+    with pytest.raises(UserError) as caught:
+        api.dry_run(["quickstart"], [f"import {name}\ngan.alternating.loss = @{name}.f"])
+    message = str(caught.value)
+    assert words in message and "--gin_param:1" in message and f"{name}.py:" in message
+
+
+def test_line_of_a_fault_is_that_of_an_editor_whatever_else_ends_lines(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    odd = "# a\u2028b\x0cc\x85d"
+    text = f"from __gin__ import dynamic_registration\n{odd}\nfrom components.objectives import gan\n"
+    (tmp_path / "odd.gin").write_text(text + "include 'quickstart.gin'\ngan.alternating.same_latens = True\n")
+    with pytest.raises(UserError) as caught:
+        api.dry_run(["odd.gin"])
+    assert "odd.gin:5: " in str(caught.value) and "    gan.alternating.same_latens = True" in str(caught.value)
 
 
 @pytest.mark.parametrize(("name", "lines", "words"), BROKEN, ids=[row[1].splitlines()[-1][:70] for row in BROKEN])
