@@ -66,7 +66,11 @@ def test_gin_file_trains_saves_and_restores(name, hardware, tmp_path) -> None:
     assert again.experiment.previews, "a shipped file draws something"
     for make in again.experiment.previews.values():
         images, columns = make(again.sampler, again.experiment.data, 0)()
-        assert images.dtype == np.uint8 and images.shape[1:] == again.networks.spec.image_shape and len(images) % columns == 0
+        assert (
+            images.dtype == np.uint8
+            and images.shape[1:] == again.networks.spec.image_shape
+            and len(images) % columns == 0
+        )
 
 
 @pytest.mark.parametrize("name", configs.shipped())
