@@ -10,7 +10,7 @@
 Both may be called as often as you like, with other configurations each time. gin keeps one configuration a process, and
 parts ask it for their values when they are first traced: be done with a run before you build or train the next one; its
 sampler and what has been traced go on working. Neither touches random state or Keras's settings of the process. A
-`UserError` says what to mend. Nothing here imports TensorFlow before a configuration has been read and found good.
+`UserError` says what to mend. Nothing here imports TensorFlow before a configuration has been read.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """Mode train: from a configuration to a finished, or cleanly interrupted, run folder."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from components.interfaces import Action, Choosy, DataSpec, Foreseeable, Hardwar
 from pipeline import actions, configs
 from pipeline.build import Run, build
 from pipeline.experiment import Experiment
+from pipeline.lost_worker import ending_with_the_others
 from pipeline.run_folder import FREE_TO_CHANGE, RunFolder
 from pipeline.status import StatusLine
 from pipeline.stop import StopSignal
@@ -55,6 +57,7 @@ class Summary:
     exit_status: int
 
 
+@ending_with_the_others()
 def launch(
     config: configs.Config,
     workdir: str | Path,
@@ -73,12 +76,14 @@ def launch(
       force_resume: go on though the configuration has changed.
 
     Raises:
-      UserError: something to mend, found before anything is written.
+      UserError: something to mend, found before anything is written; or, later, numbers that are no longer finite, or a
+        folder that can no longer be written.
     """
     folder = RunFolder(workdir)
     run, outlets = assemble(config, folder, require_accelerator=require_accelerator)
-    _enter(folder, config.operative_text(), run, overwrite=overwrite, force_resume=force_resume)
-    return Summary(run=run, workdir=folder.path, exit_status=_train(run, folder, outlets))
+    with folder.locked() if run.hardware.is_chief else nullcontext():  # the chief alone writes
+        _enter(folder, config.operative_text(), run, overwrite=overwrite, force_resume=force_resume)
+        return Summary(run=run, workdir=folder.path, exit_status=_train(run, folder, outlets))
 
 
 def assemble(
@@ -135,7 +140,8 @@ def choose_hardware(experiment: Experiment, require_accelerator: bool) -> Hardwa
 def _enter(folder: RunFolder, text: str, run: Run, *, overwrite: bool, force_resume: bool) -> None:
     """Make the folder this run's own and restore what it holds; nothing is written before both are decided."""
     if overwrite and run.hardware.is_chief:
-        folder.clear()
+        with folder.writing("The run that it holds may be deleted in part."):
+            folder.clear()
     run.hardware.wait_for_all()
     if not overwrite and not force_resume:
         old = folder.config.read_text() if folder.config.exists() else text
@@ -147,41 +153,56 @@ def _enter(folder: RunFolder, text: str, run: Run, *, overwrite: bool, force_res
         strategy = f"{type(hardware.strategy).__name__}, {hardware.strategy.num_replicas_in_sync} in sync"
         facts = {"hardware": hardware.description, "strategy": strategy, "seed": run.experiment.seed}
         folder.write(text, facts, run.networks.spec, step)
-    _say(f"Run folder: {folder.path}, {f'going on at step {step}' if step else 'a new run'}.")
+        _say(f"Run folder: {folder.path}, {f'going on at step {step}' if step else 'a new run'}.")
 
 
 def _train(run: Run, folder: RunFolder, outlets: Outlets) -> int:
     experiment, is_chief = run.experiment, run.hardware.is_chief
     with StopSignal() as stop:
-        step = train(run, _actions(run, outlets) if is_chief else [actions.refuse_nan], stop)
+        step = train(run, _actions(run, folder, outlets) if is_chief else [actions.refuse_nan], stop)
         if stop.requested and is_chief:
-            run.checkpointer.save(step)
+            _guarded(folder, actions.save(run))(step, {})
+        run.hardware.wait_for_all()  # a worker that ended while the chief still saves would be a lost one to it
     for writer in outlets.writers:
-        writer.close()
-    if step < experiment.train_steps:
+        with folder.writing(f"Step {step} is reached and saved; the last points of the curves are not."):
+            writer.close()
+    is_cut = step < experiment.train_steps
+    if is_chief and is_cut:
         _say(f"Stopped and saved at step {step} of {experiment.train_steps}. The same command goes on from there.")
-    else:
+    elif is_chief:
         _say(f"Done: step {step}. Pictures, curves and weights are in {folder.path}{_pictures(folder)}.")
         _say(f"More images: python -m pipeline.main --mode=sample --workdir={folder.path} --output=images.png")
-    return stop.exit_status if step < experiment.train_steps else 0
+    return stop.exit_status if is_cut else 0
 
 
-def _actions(run: Run, outlets: Outlets) -> list[Action]:
+def _actions(run: Run, folder: RunFolder, outlets: Outlets) -> list[Action]:
     """Return what happens beside training; nothing is saved before it is known to be finite."""
     experiment, start, last = run.experiment, run.step, run.experiment.train_steps
-    for writer in outlets.writers:
-        writer.rewind(start)
-    draw = actions.draw(outlets.previews, outlets.writers)
+    draw = _guarded(folder, actions.draw(outlets.previews, outlets.writers))
+    with folder.writing(f"The run stands at step {start}, as before."):
+        for writer in outlets.writers:
+            writer.rewind(start)
     if start == 0:
         draw(0, {})
     images_per_step = experiment.global_batch_size * run.stepper.batches_per_step
     status = StatusLine(start, last, images_per_step, num_examples=run.networks.spec.num_examples)
     return [
         actions.refuse_nan,
-        actions.log(run, outlets.writers, status),
+        _guarded(folder, actions.log(run, outlets.writers, status)),
         actions.every(experiment.sample_every, last, draw),
-        actions.every(experiment.save_every, last, actions.save(run)),
+        actions.every(experiment.save_every, last, _guarded(folder, actions.save(run))),
     ]
+
+
+def _guarded(folder: RunFolder, action: Action) -> Action:
+    """Return `action`, which stops the run with one message where the folder is gone or cannot be written."""
+
+    def act(step: int, metrics: Mapping[str, float]) -> None:
+        folder.require_in_place()
+        with folder.writing(f"The run stopped at step {step}; the checkpoints that it has are whole."):
+            action(step, metrics)
+
+    return act
 
 
 def _pictures(folder: RunFolder) -> str:

@@ -17,6 +17,7 @@ _CHATTER = "|".join(
         "^[IWE][0-9]{4} .*remapper failed:",
         "^To enable the following instructions:",
         "^I[0-9]{4} ",
+        "^/job:[a-z]+/replica:[0-9]+/task:[0-9]+$",  # the other lines of such a message: the workers that came
         "`FeatureConnector.dtype` is deprecated",
     ]
 )

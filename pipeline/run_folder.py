@@ -1,17 +1,21 @@
 """The run folder: what a stranger finds there, and whose run it is."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from components.errors import storage_fault
 from components.interfaces import DataSpec, UserError
+from pipeline.run_lock import RunLock
 
 # What a run may change when it goes on: none of it shapes a step, or a step beyond the last one.
 FREE_TO_CHANGE = (
@@ -35,6 +39,7 @@ FREE_TO_CHANGE = (
     "sample_grid.sample_grid.rows",
     "strategy.select.name",
     "tf_checkpointer.TFCheckpointer.keep",
+    "tf_checkpointer.TFCheckpointer.keep_every_steps",
 )
 NAMES_TAKEN = ("checkpoints", "events", "history")  # folders of their own, so that no preview may have these names
 _OURS = (*NAMES_TAKEN, "samples", "config.gin", "manifest.json", "metrics.jsonl", "history.png")
@@ -55,6 +60,63 @@ class RunFolder:
         self.config = self.path / "config.gin"
         self.manifest = self.path / "manifest.json"
         self.checkpoints = self.path / "checkpoints"
+        self._lock = RunLock(self.path)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other process from training in this folder.
+
+        Raises:
+          UserError: another one does, or the folder cannot be written.
+        """
+        with self.writing("The run was not started."):
+            self._lock.__enter__()
+        try:
+            yield
+        finally:
+            self._lock.__exit__(*sys.exc_info())
+
+    @contextmanager
+    def writing(self, outcome: str) -> Iterator[None]:
+        """Turn a full disk, and a folder that cannot be written, into an error that says so.
+
+        Args:
+          outcome: what has become of the run, for the message.
+
+        Raises:
+          UserError: something could not be written.
+        """
+        try:
+            yield
+        except Exception as error:
+            reason = storage_fault(error)
+            if reason is None or not self._is_inside(error):
+                raise
+            raise UserError(
+                f"`--workdir` must be a folder that can be written, with room in it. {self.path}: {reason}. {outcome} "
+                "Make room, or put the folder back, and give the same command again; or name another --workdir."
+            ) from error
+
+    def _is_inside(self, error: Exception) -> bool:
+        """Say whether a fault may be this folder's: it names no file, or one in it, or a folder that it lies in."""
+        name = getattr(error, "filename", None)
+        if not isinstance(name, str):
+            return True
+        own, other = (Path(os.path.abspath(path)) for path in (self.path, name))
+        return other.is_relative_to(own) or own.is_relative_to(other)
+
+    def require_in_place(self) -> None:
+        """Raise UserError where the folder of a run in progress is gone, or has become another run's."""
+        if not self.config.is_file():
+            what = "has lost its config.gin" if self.path.is_dir() else "is gone"
+        elif self._lock.is_replaced():
+            what = "has become the folder of another process"
+        else:
+            return
+        raise UserError(
+            f"A run folder stays in its place while the run goes on. {self.path} {what}. What was saved is where the "
+            "folder is now: put it back and give the same command again, or start anew in another --workdir."
+        )
 
     def require_run(self) -> None:
         """Raise UserError where no run has been started."""
@@ -116,15 +178,10 @@ class RunFolder:
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         starts.append({"step": step, "time": when, "command": sys.argv, **project_commit(), **facts})
         manifest = {"versions": _versions(), "data": asdict(spec), "starts": starts}
-        try:
+        with self.writing("The run was not started."):
             self.path.mkdir(parents=True, exist_ok=True)
             _replace(self.manifest, json.dumps(manifest, indent=2) + "\n")
             _replace(self.config, config)
-        except OSError as error:
-            raise UserError(
-                f"`--workdir` must be a folder that can be written. {self.path}: {error.strerror or error}. "
-                "Name another, or make room."
-            ) from error
 
 
 def project_commit() -> dict[str, str]:
@@ -151,7 +208,10 @@ def _versions() -> dict[str, str]:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file so that a kill leaves the old one or the new one."""
+    """Write a file so that a kill, or a loss of power, leaves the old one or the new one."""
     growing = path.with_name(path.name + ".writing")
-    growing.write_text(text)
+    with growing.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
     growing.replace(path)

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType, TracebackType
 
 
@@ -10,12 +11,13 @@ class StopSignal:
     """Turns SIGINT and SIGTERM into a request while it is entered, in the main thread: Python has signals nowhere else.
 
     Attributes:
-      requested: the number of the signal received, or 0.
+      requested: the number of the signal received here or, once `is_agreed`, by any process of the run; or 0.
     """
 
     def __init__(self) -> None:
         """Nothing was requested."""
         self.requested = 0
+        self._has_received = False
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> "StopSignal":
@@ -30,14 +32,27 @@ class StopSignal:
         for number, handler in self._before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
 
+    def is_agreed(self, agree: Callable[[int], int]) -> bool:
+        """Say whether to stop, the same in all processes of a run: a signal to one of them is for all.
+
+        Args:
+          agree: gives all processes the largest of their numbers; see `interfaces.Hardware`.
+        """
+        number = agree(self.requested)
+        if number:
+            self.requested = number
+        return bool(number)  # not `requested`: a signal that came meanwhile is known here alone, and waits its turn
+
     @property
     def exit_status(self) -> int:
         """0, or 128 + the number of the signal, as shells report it."""
         return 128 + self.requested if self.requested else 0
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.requested:
+        # A request that came from another process is none: schedulers signal all processes, one a little after another.
+        if self._has_received:
             os._exit(128 + number)
+        self._has_received = True
         self.requested = number
         # Not print: the signal may have interrupted one.
         name = signal.Signals(number).name

@@ -15,11 +15,11 @@ def train(run: Run, actions: Sequence[Action], stop: StopSignal) -> int:
     Args:
       run: built and restored.
       actions: called in order after every visit, with the step and the means of the metrics over the steps just run.
-      stop: asked after every visit; what is in flight is always finished.
+      stop: asked after every visit, of all processes that share the run; what is in flight is always finished.
     """
     step, last, loop = run.step, run.experiment.train_steps, run.experiment.steps_per_loop
     batches = run.batches()
-    while step < last and not stop.requested:
+    while step < last and not stop.is_agreed(run.hardware.agree):
         count = min(loop - step % loop, last - step)
         metrics = {name: float(value) for name, value in run.stepper.run(batches, count).items()}
         step += count

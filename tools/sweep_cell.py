@@ -113,7 +113,9 @@ def run(cell: Cell, workdir: Path, *, scoring: str, num_images: int, command: Co
     if is_of_another(cell, workdir):
         from pipeline.run_folder import RunFolder  # TensorFlow is loaded only where a table was found good
 
-        RunFolder(folder).clear()
+        old = RunFolder(folder)
+        with old.locked():
+            old.clear()
         notes = {}
     if is_done(cell, workdir, scoring):
         return Outcome(cell, notes["scores"], notes["about"], is_new=False)

@@ -8,58 +8,89 @@ from pathlib import Path
 import tensorflow as tf
 from absl import logging
 
+from components.checkpointer import checksums, matching
+from components.errors import storage_fault
 from components.interfaces import Positive, UserError
 
 _PREFIX = "variables"
-# What reading a truncated, bit-flipped or half-deleted checkpoint raises; a wrong shape is a ValueError and no damage.
+_UNFINISHED = ("writing-*", "dropping-*")  # what a kill may leave behind
+# What reading a truncated, bit-flipped or half-deleted checkpoint raises, where no checksums tell of it before.
 _DAMAGE = (tf.errors.OpError, IndexError)
 
 
-class TFCheckpointer:
-    """Keeps the newest checkpoints of a run; see `interfaces.Checkpointer`.
+class DamageError(Exception):
+    """A checkpoint is not what was written; the message says in a few words why."""
 
-    A checkpoint is written beside its place and moved there by one rename, so a kill at any moment leaves whole ones
-    only. TensorFlow's own index file, "checkpoint", is not used: where it is damaged, a run would start from 0 in
-    silence.
+
+class TFCheckpointer:
+    """Keeps the newest checkpoints of a run, and some for ever; see `interfaces.Checkpointer`.
+
+    A checkpoint is written beside its place, sealed with checksums of its files and moved there by one rename, so a
+    kill at any moment leaves whole ones only, and what is damaged later is noticed. TensorFlow's own index file,
+    "checkpoint", is not used: where it is damaged, a run would start from 0 in silence.
 
     Args:
       directory: made at the first save.
       state: {name: variables}; a restore must match each of them, and nothing in the file may be left over.
       keep: how many of the newest to keep, at least 1.
+      keep_every_steps: of each so many steps, from the first multiple on, the first checkpoint is kept for ever: that
+        of the multiple itself where it is saved. None: only the newest are kept.
+
+    Raises:
+      UserError: `keep` or `keep_every_steps` is below 1.
     """
 
-    def __init__(self, directory: str, state: Mapping[str, Sequence[tf.Variable]], *, keep: Positive = 3) -> None:
+    def __init__(
+        self,
+        directory: str,
+        state: Mapping[str, Sequence[tf.Variable]],
+        *,
+        keep: Positive = 3,
+        keep_every_steps: Positive | None = None,
+    ) -> None:
         """Bind the variables; nothing is written."""
-        if keep < 1:
-            raise UserError(f"`TFCheckpointer.keep` must be at least 1. Received {keep}.")
+        for name, value in (("keep", keep), ("keep_every_steps", keep_every_steps)):
+            if value is not None and value < 1:
+                raise UserError(f"`TFCheckpointer.{name}` must be at least 1. Received {value}.")
         self._directory = Path(directory)
         self._keep = keep
+        self._keep_every_steps = keep_every_steps
         self._damaged: set[int] = set()  # steps that were passed over, until a save sets them aside
-        self._checkpoint = tf.train.Checkpoint(state={name: list(variables) for name, variables in state.items()})
+        self._is_in_use = False  # from the first restore or save on the directory is expected to stay
+        self._state = {name: list(variables) for name, variables in state.items()}
+        self._checkpoint = tf.train.Checkpoint(state=self._state)
 
     def steps(self) -> list[int]:
         """Return the steps of the checkpoints there are, oldest first."""
         found = (re.fullmatch(r"step-(\d+)", path.name) for path in self._directory.glob("step-*"))
         return sorted(int(match[1]) for match in found if match)
 
+    # --- restoring ---------------------------------------------------------------------------------------------------
+
     def restore_latest(self) -> int:
         """Restore the newest whole checkpoint and return its step; 0 where there is none yet.
 
+        Damaged ones that were passed over are told of in one line of the log.
+
         Raises:
-          UserError: there are checkpoints and none can be read, or they hold other variables.
+          UserError: there are checkpoints and none is whole, or they hold other variables.
         """
-        steps = self.steps()
-        for step in reversed(steps):
+        damage: dict[int, str] = {}
+        while left := [step for step in self.steps() if step not in damage]:
             try:
-                self._read(step)
-                return step
-            except _DAMAGE as error:
-                self._damaged.add(step)
-                logging.warning("Checkpoint %d is damaged and passed over: %s", step, str(error).splitlines()[0])
-        if steps:
+                self._read(left[-1])
+            except DamageError as error:
+                if self._path(left[-1]).is_dir():  # else a training that goes on has dropped it in the meantime
+                    damage[left[-1]] = str(error)
+                continue
+            if damage:
+                logging.warning("Damaged checkpoints: %s. That of step %d is used.", _told(damage), left[-1])
+            self._damaged |= damage.keys()
+            return left[-1]
+        if damage:
             raise UserError(
-                f"A run goes on from a whole checkpoint. All of {self._directory} are damaged: steps "
-                f"{', '.join(map(str, steps))}. Restore the folder from a copy, or start anew with --overwrite."
+                f"A run goes on from a whole checkpoint. All of {self._directory} are damaged: {_told(damage)}. "
+                "Restore the folder from a copy, or start anew with --overwrite."
             )
         return 0
 
@@ -74,39 +105,116 @@ class TFCheckpointer:
             raise UserError(f"There is no checkpoint of step {step} in {self._directory}. There are: {known}.")
         try:
             self._read(step)
-        except _DAMAGE as error:
+        except DamageError as error:
             raise UserError(f"{self._path(step)} is damaged: {error}. Use another step; there are: {known}.") from error
 
     def _read(self, step: int) -> None:
+        """Restore a step after all checks, so that a refusal leaves every variable as it was.
+
+        Raises:
+          DamageError: its files are not those that were written.
+          UserError: it holds other variables.
+        """
         path = self._path(step)
+        is_sealed = checksums.is_sealed(path)
+        if is_sealed and (fault := checksums.fault(path, step)):
+            raise DamageError(fault)
         try:
+            self._require_match(path)
             self._checkpoint.read(str(path / _PREFIX)).assert_consumed()
-        except (ValueError, AssertionError) as error:
+        except _DAMAGE as error:
+            if is_sealed and path.is_dir():  # the files are right: it is something else, such as a lack of memory
+                raise
+            raise DamageError(str(error).splitlines()[0]) from error
+        self._is_in_use = True
+
+    def _require_match(self, path: Path) -> None:
+        if mismatch := matching.mismatch(str(path / _PREFIX), self._state):
             raise UserError(
-                f"A checkpoint must hold exactly the variables of the run. {path} does not fit: {error} "
+                f"A checkpoint must hold exactly the variables of the run. {path} does not fit; {mismatch}. "
                 "Use the config that the run was started with."
-            ) from error
+            )
+
+    # --- saving ------------------------------------------------------------------------------------------------------
 
     def save(self, step: int) -> None:
-        """Save all state as that of `step`; drop the oldest beyond `keep`, set aside damaged ones passed over."""
+        """Save all state as that of `step`; drop old ones beyond what is kept, set aside damaged ones passed over.
+
+        Raises:
+          UserError: there is no room, or the folder cannot be written or is gone; older checkpoints stay as they are.
+        """
         whole, growing = self._path(step), self._directory / f"writing-{step}"
         if whole.is_dir() and step not in self._damaged:
             return
-        shutil.rmtree(growing, ignore_errors=True)
-        growing.mkdir(parents=True)
-        self._checkpoint.write(str(growing / _PREFIX))
-        self._set_damaged_aside()
-        growing.rename(whole)
-        for old in self.steps()[: -self._keep]:
-            shutil.rmtree(self._path(old))
+        try:
+            self._require_directory()
+            self._remove_unfinished()
+            growing.mkdir()
+            self._checkpoint.write(str(growing / _PREFIX))
+            checksums.seal(growing, step)
+            self._set_damaged_aside()
+            growing.rename(whole)
+            checksums.flush(self._directory)
+            self._drop_old()
+        except (OSError, tf.errors.OpError) as error:
+            shutil.rmtree(growing, ignore_errors=True)  # gives its room back
+            reason = storage_fault(error)
+            if reason is None:
+                raise
+            raise self._unwritable(step, reason) from error
+
+    def _require_directory(self) -> None:
+        """Make the directory before the first save; one that vanishes later is not made anew, without its run."""
+        if not self._is_in_use:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        self._is_in_use = True
+
+    def _unwritable(self, step: int, reason: str) -> UserError:
+        steps = self.steps()
+        kept = f"The newest whole one is of step {steps[-1]}" if steps else "There is none yet"
+        return UserError(
+            f"A checkpoint needs room in a folder that can be written. That of step {step} was not saved in "
+            f"{self._directory}: {reason}. {kept}. Make room, or put the folder back; the same command goes on from "
+            "there."
+        )
 
     def _set_damaged_aside(self) -> None:
         """Rename what was passed over, which else counts among the newest and stands in the way of its own step."""
-        for step in self._damaged:
+        for step in sorted(self._damaged):
             aside = self._directory / f"damaged-{step}"
             shutil.rmtree(aside, ignore_errors=True)
-            self._path(step).rename(aside)
-        self._damaged.clear()
+            if self._path(step).is_dir():
+                self._path(step).rename(aside)
+            self._damaged.remove(step)
+
+    def _drop_old(self) -> None:
+        """Delete what is not kept, each by a rename first: a kill would else leave half of one among the whole ones."""
+        steps = self.steps()
+        kept = {*steps[-self._keep :], *self._for_ever(steps)}
+        for step in steps:
+            if step not in kept:
+                dropping = self._directory / f"dropping-{step}"
+                self._path(step).rename(dropping)
+                shutil.rmtree(dropping)
+
+    def _for_ever(self, steps: Sequence[int]) -> list[int]:
+        """Return the first of `steps`, which are in order, after each multiple of `keep_every_steps`."""
+        if self._keep_every_steps is None:
+            return []
+        first: dict[int, int] = {}
+        for step in steps:
+            first.setdefault(step // self._keep_every_steps, step)
+        return [step for multiple, step in first.items() if multiple]
+
+    def _remove_unfinished(self) -> None:
+        for pattern in _UNFINISHED:
+            for path in self._directory.glob(pattern):
+                shutil.rmtree(path)
 
     def _path(self, step: int) -> Path:
         return self._directory / f"step-{step:09d}"
+
+
+def _told(damage: Mapping[int, str]) -> str:
+    """Return "steps 1, 2 (why the newest of them is)"."""
+    return f"step{'s' if len(damage) > 1 else ''} {', '.join(map(str, sorted(damage)))} ({damage[max(damage)]})"

@@ -1,11 +1,11 @@
 """Chooses the hardware, and says what was chosen and why."""
 
-import json
 import os
 
 import tensorflow as tf
 
 from components.interfaces import Hardware, UserError
+from components.stepper import workers
 
 _NAMES = ("auto", "tpu", "mirrored", "multi_worker", "one_device", "cpu:N")
 
@@ -20,10 +20,11 @@ def select(*, name: str = "auto") -> Hardware:
         the environment variable TF_CONFIG lists.
 
     Raises:
-      UserError: an unknown name, or a number of logical CPUs that this process can no longer make.
+      UserError: an unknown name, a number of logical CPUs that this process can no longer make, or a TF_CONFIG that
+        does not say who the workers are.
     """
     if name == "multi_worker":
-        return _multi_worker()
+        return workers.join()
     if name.startswith("cpu:"):
         return _logical_cpus(name)
     if name not in _NAMES:
@@ -67,39 +68,6 @@ def _tpu() -> Hardware:
     strategy = tf.distribute.TPUStrategy(resolver)
     description = f"TPU {address!r}, {strategy.num_replicas_in_sync} cores, one replica each"
     return Hardware(strategy=strategy, accelerator="tpu", description=description)
-
-
-def _multi_worker() -> Hardware:
-    workers = _workers(os.environ.get("TF_CONFIG") or "{}")
-    if not workers:
-        raise UserError(
-            "`--strategy=multi_worker` needs the environment variable TF_CONFIG, which lists the workers. Received "
-            f"TF_CONFIG={os.environ.get('TF_CONFIG')!r}. Set it on each worker, such as "
-            '\'{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "worker", "index": 0}}\'.'
-        )
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    kind = "gpu" if tf.config.list_physical_devices("GPU") else "cpu"
-    description = f"{len(workers)} workers, {strategy.num_replicas_in_sync} replicas"
-
-    @tf.function
-    def wait_for_all() -> None:
-        strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(lambda: tf.constant(1.0)), axis=None)
-
-    return Hardware(
-        strategy=strategy,
-        accelerator=kind,
-        description=description,
-        is_chief=strategy.cluster_resolver.task_id == 0,
-        wait_for_all=wait_for_all,
-    )
-
-
-def _workers(tf_config: str) -> list[str]:
-    """Return the workers that a TF_CONFIG lists; none where it is not of that form."""
-    try:
-        return list(json.loads(tf_config)["cluster"]["worker"])
-    except (ValueError, TypeError, KeyError):
-        return []
 
 
 def _logical_cpus(name: str) -> Hardware:

@@ -22,7 +22,9 @@ class MetricsFile:
         lines = self._path.read_text().splitlines(keepends=True) if self._path.exists() else []
         kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
         if kept != lines:
-            self._path.write_text("".join(kept))
+            growing = self._path.with_name(self._path.name + ".writing")  # a kill leaves the old file or the new one
+            growing.write_text("".join(kept))
+            growing.replace(self._path)
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """Write one line, at once."""

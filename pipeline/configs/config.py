@@ -44,7 +44,8 @@ def parse(gin_files: Sequence[str], gin_params: Sequence[str] = ()) -> "Config":
     text = sources.collect(gin_files, gin_params)
     in_text, without_effect = checks.check(text), idle.check(text)
     if in_text:
-        refuse([*in_text, *without_effect, *_beyond(text, in_text)])
+        is_read = any(source.statements for source in text.sources)
+        refuse([*in_text, *without_effect, *(_beyond(text, in_text) if is_read else [])])
     found, in_parts = parts.resolve(text)
     faults = [*without_effect, *in_parts.names, *in_parts.values]
     if not in_parts.names:

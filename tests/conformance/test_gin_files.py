@@ -15,8 +15,17 @@ _TOLD = {
 }
 
 
+_NARROW_RESNET = [
+    "resnet.generator.widths = (8, 8, 8, 8)",
+    "resnet.discriminator.widths = (8, 8)",
+    "resnet.discriminator.final_widths = (8, 8)",
+    "gan.alternating.discriminator_repeats = 2",
+]
+
+
 def _run(name: str, hardware: str, folder) -> Run:
-    config = configs.parse([name], _TINY)
+    is_resnet = any(one.part == "resnet.generator" for one in configs.parse([name]).settings())
+    config = configs.parse([name], _TINY + (_NARROW_RESNET if is_resnet else []))
     experiment = config.experiment()
     run = build(
         experiment,

@@ -27,6 +27,11 @@ TINY = {
     "tfds_source.TFDSSource.split": "train[:32]",
 }
 TINY_WHERE_BOUND = {"gan.alternating.discriminator_repeats": 2, "history_picture.HistoryPicture.kept_steps": (2,)}
+NARROW_RESNET = {
+    "resnet.generator.widths": (8, 8, 8, 8),
+    "resnet.discriminator.widths": (8, 8),
+    "resnet.discriminator.final_widths": (8, 8),
+}
 PARTS = catalogue.parts()
 
 
@@ -39,7 +44,8 @@ def settings(name: str) -> dict[str, configs.Setting]:
 
 def tiny(name: str) -> dict[str, Any]:
     """Return what makes a shipped file's run small."""
-    return TINY | {dotted: value for dotted, value in TINY_WHERE_BOUND.items() if dotted in settings(name)}
+    bound = {dotted: value for dotted, value in TINY_WHERE_BOUND.items() if dotted in settings(name)}
+    return TINY | bound | (NARROW_RESNET if "resnet.generator.latent_dim" in settings(name) else {})
 
 
 def current(name: str, dotted: str) -> Any:
