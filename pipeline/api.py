@@ -67,7 +67,9 @@ def train(
       The run as trained, its folder, and whether a signal stopped it.
 
     Raises:
-      UserError: something to mend, found before anything is written, or numbers that are no longer finite.
+      UserError: something to mend, found before anything is written; or, later, numbers that are no longer finite, or a
+        folder that can no longer be written.
+      SystemExit: another worker of a run on several hosts was lost.
     """
     place = workdir or default_workdir(gin_files)
     config = configs.parse(gin_files, gin_params)

@@ -180,7 +180,7 @@ def _folder(folder: RunFolder, text: str, spec: DataSpec) -> str:
     if not folder.config.exists():
         return "a new run"
     try:
-        differences = configs.differences(folder.config.read_text(), text, ignore=FREE_TO_CHANGE)
+        differences = configs.differences(folder.config_text(), text, ignore=FREE_TO_CHANGE)
         folder.require_same(differences, spec if spec.fingerprint else folder.spec())
     except UserError as error:
         return f"taken. {str(error).replace(chr(10), chr(10) + '  ')}"

@@ -144,7 +144,7 @@ def _enter(folder: RunFolder, text: str, run: Run, *, overwrite: bool, force_res
             folder.clear()
     run.hardware.wait_for_all()
     if not overwrite and not force_resume:
-        old = folder.config.read_text() if folder.config.exists() else text
+        old = folder.config_text() if folder.config.exists() else text
         folder.require_same(configs.differences(old, text, ignore=FREE_TO_CHANGE), run.networks.spec)
     step = run.checkpointer.restore_latest()
     run.hardware.wait_for_all()
@@ -169,6 +169,8 @@ def _train(run: Run, folder: RunFolder, outlets: Outlets) -> int:
     is_cut = step < experiment.train_steps
     if is_chief and is_cut:
         _say(f"Stopped and saved at step {step} of {experiment.train_steps}. The same command goes on from there.")
+    elif is_chief and step > experiment.train_steps:
+        _say(f"Nothing to do: the run stands at step {step}, past the {experiment.train_steps} steps asked for.")
     elif is_chief:
         _say(f"Done: step {step}. Pictures, curves and weights are in {folder.path}{_pictures(folder)}.")
         _say(f"More images: python -m pipeline.main --mode=sample --workdir={folder.path} --output=images.png")

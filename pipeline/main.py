@@ -2,8 +2,8 @@
 
 It reads flags and turns outcomes into an exit status. What it does, `pipeline.api` does for other programs.
 
-Exit status: 0 done; 2 a mistake in what was asked (one message, no traceback); 1 a failure of this program; 130 and 143
-stopped by SIGINT or SIGTERM, after saving.
+Exit status: 0 done; 2 a mistake in what was asked (one message, no traceback); 1 a failure of this program, or another
+worker of the run was lost; 130 and 143 stopped by SIGINT or SIGTERM, after saving.
 """
 
 import os

@@ -160,21 +160,34 @@ class RunFolder:
 
     def spec(self) -> DataSpec:
         """Return the spec of the data that the run was started on."""
-        data = self._facts()["data"]
-        return DataSpec(**{**data, "image_shape": tuple(data["image_shape"])})
+        return self._facts()[0]
 
-    def _facts(self) -> dict[str, Any]:
+    def config_text(self) -> str:
+        """Return the configuration that the run was started with; raises UserError where it cannot be read."""
         try:
-            return json.loads(self.manifest.read_text())
+            return self.config.read_text()
         except (OSError, ValueError) as error:
-            raise UserError(
-                f"A run folder tells in manifest.json what data it was started on. {self.manifest} cannot be read: "
-                f"{error}. Put it back, choose another --workdir, or start anew with --overwrite."
-            ) from error
+            raise self._damaged(self.config, error) from error
+
+    def _facts(self) -> tuple[DataSpec, list[Any]]:
+        """Return what manifest.json tells: the data, and the starts so far."""
+        try:
+            manifest = json.loads(self.manifest.read_text())
+            data = manifest["data"]
+            return DataSpec(**{**data, "image_shape": tuple(data["image_shape"])}), list(manifest["starts"])
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise self._damaged(self.manifest, error) from error
+
+    def _damaged(self, file: Path, error: Exception) -> UserError:
+        kind = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
+        return UserError(
+            f"A run folder tells in config.gin and manifest.json what it holds. {file} cannot be read: {kind}{error}. "
+            "Put it back, choose another --workdir, or start anew with --overwrite."
+        )
 
     def write(self, config: str, facts: Mapping[str, Any], spec: DataSpec, step: int) -> None:
         """Write config.gin and manifest.json; a run that goes on keeps the list of its starts."""
-        starts = self._facts()["starts"] if self.manifest.exists() else []
+        starts = self._facts()[1] if self.manifest.exists() else []
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         starts.append({"step": step, "time": when, "command": sys.argv, **project_commit(), **facts})
         manifest = {"versions": _versions(), "data": asdict(spec), "starts": starts}

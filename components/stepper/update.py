@@ -112,5 +112,6 @@ def _check_per_example(what: str, value: tf.Tensor, size: int) -> None:
     if value.shape.as_list() != [size] or value.dtype != tf.float32:
         raise UserError(
             f"Losses and metrics are float32, one number per example, never a mean. {what} must be float32[{size}]; "
-            f"received {value.dtype.name}{value.shape.as_list()}. Reduce over all axes but the first."
+            f"received {value.dtype.name}{value.shape.as_list()}. Reduce over all axes but the first, in the loss or "
+            "objective that `Experiment.updates` leads to."
         )

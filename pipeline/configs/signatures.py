@@ -173,6 +173,9 @@ def readable(annotation: Any) -> str:
         return f"a function ({arguments}) -> {readable(call.result)}"
     if annotation is NOTHING or annotation is Any:
         return "anything"
+    if isinstance(typing.get_origin(annotation), type) and typing.get_origin(annotation) is not type:
+        inside = ["..." if one is Ellipsis else readable(one) for one in typing.get_args(annotation)]
+        return f"{typing.get_origin(annotation).__name__}[{', '.join(inside)}]"
     text = inspect.formatannotation(annotation)
     return re.sub(r"\b(?:\w+\.)+(\w+)", r"\1", text)
 

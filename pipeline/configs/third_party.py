@@ -13,6 +13,10 @@ class AnythingMade:
     """Stands in an annotation for any reference and any container: what libraries take beside a plain value."""
 
 
+class WrittenWithAPoint:
+    """Stands in an annotation for a float that a library takes no integer for."""
+
+
 def by_default(default: Any) -> Any:
     """Return the annotation that a default value suggests, wide enough for what libraries take beside it."""
     if isinstance(default, bool):
@@ -65,7 +69,7 @@ _OF_SCHEDULES: dict[str, Any] = {
 
 def _of_optimizers(schedule: type) -> dict[str, Any]:
     return {
-        "learning_rate": _POSITIVE | schedule,
+        "learning_rate": Annotated[float, Gt(0), WrittenWithAPoint] | schedule,
         "epsilon": _POSITIVE,
         "weight_decay": _NOT_NEGATIVE | None,
         **dict.fromkeys(("beta_1", "beta_2", "rho", "momentum", "ema_momentum"), _FRACTION),

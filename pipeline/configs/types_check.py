@@ -6,7 +6,7 @@ import os
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import pydantic
@@ -25,6 +25,7 @@ from pipeline.configs.signatures import (
     signature_of,
 )
 from pipeline.configs.statements import Macro, Reference, leaves, written
+from pipeline.configs.third_party import WrittenWithAPoint
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class Checker:
         origin = typing.get_origin(annotation)
         if origin is Annotated:
             inner = self.mismatch(value, typing.get_args(annotation)[0])
+            if WrittenWithAPoint in typing.get_args(annotation) and type(value) is int:
+                inner = Mismatch(f"must be a float. Received {value} (int).", f"Write {value}.0")
             return inner or (_out_of_range(value, annotation) if _is_literal(value) else None) or _beyond_64_bits(value)
         if origin in (typing.Union, types.UnionType):
             return self._none_fits(value, annotation)
@@ -96,7 +99,11 @@ class Checker:
             pairs = list(zip(value, arguments, strict=True)) if is_fixed else [(item, arguments[0]) for item in value]
         else:
             return None
-        return next(filter(None, (self.mismatch(item, inner) for item, inner in pairs)), None)
+        found = next(filter(None, (self.mismatch(item, inner) for item, inner in pairs)), None)
+        if found and isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Reference):
+            if self.mismatch(value[0], annotation) is None:
+                return replace(found, remedy=f"Leave off the brackets: {value[0]}")
+        return found
 
     def _reference_mismatch(self, reference: Reference, annotation: Any) -> Mismatch | None:
         target = self.target_of(reference)
@@ -142,9 +149,10 @@ class Checker:
             supplied = {*found.positional[:given], *call.keywords, *self.bound(reference)}
             missing = [name for name in found.required if name not in supplied]
             if missing:
-                line = f"{str(reference)[1:]}.{missing[0]} = VALUE"
                 text = f"{received}, which also needs `{'`, `'.join(missing)}`"
-                return _takes(annotation, text, f"Add the line: {line}; or name a part of that kind.", quote=False)
+                can_be_bound = not any(found.parameters[name].annotation in call.positional for name in missing)
+                line = f"Add the line: {str(reference)[1:]}.{missing[0]} = VALUE; or n" if can_be_bound else "N"
+                return _takes(annotation, text, f"{line}ame a part of that kind.", quote=False)
             for name, wanted in zip(found.positional, call.positional, strict=False):
                 if not may_overlap(found.parameters[name].annotation, wanted):
                     text = f"{received}, whose `{name}` is {readable(found.parameters[name].annotation)}"

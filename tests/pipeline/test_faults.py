@@ -274,6 +274,27 @@ def test_worker_that_writes_nothing_takes_no_lock(start, folder, holder) -> None
     assert not steps(folder)
 
 
+DAMAGED = [("manifest.json", content) for content in (b"{}", b"[]", b'{"data": {"foo": 1}}', b"\xff\xfe", None)]
+
+
+@pytest.mark.parametrize(("name", "content"), [*DAMAGED, ("config.gin", b"\xff\xfe"), ("config.gin", None)])
+def test_damaged_word_of_a_run_is_one_message(start, folder, name, content) -> None:
+    start()
+    (folder / name).unlink()
+    if content is None:
+        (folder / name).mkdir()
+    else:
+        (folder / name).write_bytes(content)
+    with pytest.raises(UserError, match=f"{name} cannot be read.*Put it back"):
+        start(last=7)
+
+
+def test_run_that_stands_past_the_steps_asked_for_says_so(start, capsys) -> None:
+    start(last=5)
+    start(last=3)
+    assert "stands at step 5, past the 3 steps asked for" in capsys.readouterr().out
+
+
 def test_lock_is_given_back_after_a_fault_and_taken_again(tmp_path) -> None:
     with pytest.raises(RuntimeError), RunLock(tmp_path):
         raise RuntimeError
