@@ -110,6 +110,7 @@ def _step(run: Run) -> Iterator[str]:
     for number, update in enumerate(experiment.updates, 1):
         often = f"{update.repeats} times, each on a fresh batch" if update.repeats > 1 else "once"
         often += f", every {update.every} steps" if update.every > 1 else ""
+        often += f", a move over {update.accumulate} batches" if update.accumulate > 1 else ""
         yield f"{number}. {_objective(update)}, {often}"
         for name, player in update.players.items():
             yield f"   {name}: {_player(run, name, player)}"
@@ -142,8 +143,11 @@ def _player(run: Run, name: str, player: Player) -> str:
     rate = optimizer.get_config()["learning_rate"]
     shown = f"{rate:g}" if isinstance(rate, (int, float)) else rate["class_name"] if isinstance(rate, dict) else "own"
     average = "" if player.ema_decay is None else f", keeps an average of decay {player.ema_decay:g}"
+    if player.ema_half_life_images is not None:
+        average = f", keeps an average of half-life {player.ema_half_life_images:,} images"
+    clipping = "" if player.weight_clip is None else f", clips its weights to {player.weight_clip:g}"
     trained = ", ".join(player.networks or (name,))
-    return f"{type(optimizer).__name__} with learning_rate {shown} trains the network {trained}{average}"
+    return f"{type(optimizer).__name__} with learning_rate {shown} trains the network {trained}{average}{clipping}"
 
 
 # --- the run ---------------------------------------------------------------------------------------------------------

@@ -62,6 +62,18 @@ def test_report_counts_steps_images_and_actions(elsewhere) -> None:
     assert "draws 3 fresh batches of 8 real images: 1 replica of 8" in text
 
 
+def test_report_tells_accumulation_half_life_and_clipping(elsewhere) -> None:
+    params = [
+        "gan.alternating.accumulate = 2",
+        "generator/interfaces.Player.ema_decay = None",
+        "generator/interfaces.Player.ema_half_life_images = 10000",
+        "discriminator/interfaces.Player.weight_clip = 0.01",
+    ]
+    text = api.dry_run(["quickstart"], [*TINY, *params])
+    assert "once, a move over 2 batches" in text and "draws 2 fresh batches" in text
+    assert "an average of half-life 10,000 images" in text and "clips its weights to 0.01" in text
+
+
 def test_report_tells_the_updates_in_order_with_players_and_optimizers(elsewhere) -> None:
     text = api.dry_run(
         ["quickstart"],
