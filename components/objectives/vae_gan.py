@@ -9,7 +9,18 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from components.interfaces import AdversarialLoss, Batch, Losses, Networks, Player, Random, Update, UserError, Weight
+from components.interfaces import (
+    AdversarialLoss,
+    Batch,
+    Losses,
+    Networks,
+    Player,
+    Random,
+    Update,
+    UserError,
+    Weight,
+    latent_dim,
+)
 from components.objectives.judging import Judge, accuracy, generate, play
 
 
@@ -53,6 +64,7 @@ class VaeGanObjective:
         images, labels = batch["image"], batch["label"]
         posterior = networks["encoder"]([images, labels], training=True)
         mean, log_variance = posterior["mean"], posterior["log_variance"]
+        _require_same_latents(mean.shape[-1], latent_dim(networks["generator"]))
         noise = random.normal("posterior", mean.shape[1:])
         decoded = networks["generator"]([mean + tf.exp(0.5 * log_variance) * noise, labels], training=True)
         dreams, dream_labels = generate(networks, random)
@@ -71,6 +83,15 @@ class VaeGanObjective:
         }
         terms = {"encoder/kl_divergence": divergence, "encoder/feature_reconstruction": reconstruction}
         return Losses(players, accuracy(real_logits, of_dreams.fake_logits) | terms)
+
+
+def _require_same_latents(encoded: int, decoded: int) -> None:
+    if encoded != decoded:
+        raise UserError(
+            f"The generator of a VAE-GAN decodes what the encoder makes. Received {encoded} latents of the encoder and "
+            f"{decoded} of the generator. Bind both to one number, such as `dcgan.encoder.latent_dim` and "
+            "`dcgan.generator.latent_dim` to %LATENT_DIM."
+        )
 
 
 def _features(outputs) -> tf.Tensor:

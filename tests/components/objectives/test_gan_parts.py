@@ -213,3 +213,12 @@ def test_vae_gan_without_features_is_refused() -> None:
     )
     with pytest.raises(UserError, match="features"):
         losses(update, plain)
+
+
+def test_vae_gan_of_two_numbers_of_latents_is_refused() -> None:
+    def wide(images, labels):
+        return {"mean": tf.ones([B, WIDTH + 1]), "log_variance": tf.zeros([B, WIDTH + 1])}
+
+    (update,) = vae_gan.simultaneous(loss=adversarial.wasserstein, encoder=player(), **PLAYERS)
+    with pytest.raises(UserError, match="both to one number"):
+        losses(update, networks(encoder=wide))
