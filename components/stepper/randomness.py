@@ -10,7 +10,8 @@ import tensorflow as tf
 # The automatic choice of algorithm differs with and without XLA; this one gives the same bits, but not the same
 # fractions and normal numbers: those we make of the bits ourselves.
 _ALGORITHM = "philox"
-_STEP = 2.0**-24
+_BITS = 23  # one fewer than float32 has, so that the middle of the last step below 1 is not rounded to 1
+_STEP = 2.0**-_BITS
 _MOST_REPEATS = 2**16
 
 
@@ -74,10 +75,10 @@ class ReplicaRandom:
         return f"{purpose}/{self._occasions[purpose] - 1}"
 
     def _fractions(self, purpose: str, shape: Sequence[int]) -> tf.Tensor:
-        """Return the whole batch's float32[B * replicas, *shape], uniform over the multiples of 2^-24 in [0, 1)."""
+        """Return the whole batch's float32[B * replicas, *shape], uniform over the multiples of 2^-23 in [0, 1)."""
         whole, key = self._whole(shape), self._key(purpose)
         bits = tf.random.stateless_uniform(whole, key, minval=None, maxval=None, dtype=tf.uint32, alg=_ALGORITHM)
-        return tf.cast(tf.bitwise.right_shift(bits, tf.constant(8, tf.uint32)), tf.float32) * _STEP
+        return tf.cast(tf.bitwise.right_shift(bits, tf.constant(32 - _BITS, tf.uint32)), tf.float32) * _STEP
 
     def _key(self, purpose: str) -> tf.Tensor:
         """Return int64[2]: who draws, and when."""

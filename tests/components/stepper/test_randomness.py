@@ -88,3 +88,12 @@ def test_dropout_outside_of_an_update_and_of_a_wrong_rate_is_refused() -> None:
         StatelessDropout(0.5)(tf.ones([1, 2]), training=True)
     with pytest.raises(UserError, match="Received 1.0"):
         StatelessDropout(1.0)
+
+
+@pytest.mark.parametrize("bits", [0, 2**32 - 1])
+def test_normal_number_of_the_rarest_bits_is_finite(bits, monkeypatch) -> None:
+    monkeypatch.setattr(
+        tf.random, "stateless_uniform", lambda shape, *_, **__: tf.fill(shape, tf.constant(bits, tf.uint32))
+    )
+    assert np.all(np.abs(random_of().normal("x", [3])) < 5.5)
+    assert np.all((random_of().uniform("x", [3]) >= 0) & (random_of().uniform("x", [3]) < 1))
