@@ -1,7 +1,8 @@
 """Many images in one picture, and images in files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -18,7 +19,13 @@ def tile(images: np.ndarray, columns: int) -> np.ndarray:
     return cells.reshape(rows, columns, height, width, channels).swapaxes(1, 2).reshape(rows * height, -1, channels)
 
 
-def write(images: np.ndarray, labels: Sequence[int], output: Path, columns: int) -> None:
+def write(
+    images: np.ndarray,
+    labels: Sequence[int],
+    output: Path,
+    columns: int,
+    archived: Mapping[str, Any] | None = None,
+) -> None:
     """Write images uint8[N, H, W, C] as one grid, one archive, or one file each.
 
     Args:
@@ -27,6 +34,7 @@ def write(images: np.ndarray, labels: Sequence[int], output: Path, columns: int)
       output: ends in .png: a grid; in .npz: `images` uint8[N, H, W, C] and `labels` int32[N]; without an ending: a
         folder of PNG files INDEX-LABEL.png.
       columns: of the grid.
+      archived: other arrays for the archive, by name.
 
     Raises:
       UserError: another ending, or a place that cannot be written.
@@ -36,7 +44,7 @@ def write(images: np.ndarray, labels: Sequence[int], output: Path, columns: int)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         if output.suffix == ".npz":
-            np.savez_compressed(output, images=images, labels=np.asarray(labels, np.int32))
+            np.savez_compressed(output, images=images, labels=np.asarray(labels, np.int32), **(archived or {}))
         elif output.suffix == ".png":
             output.write_bytes(encode(tile(images, columns)))
         else:

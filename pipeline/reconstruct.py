@@ -74,7 +74,7 @@ def write(images: np.ndarray, originals: np.ndarray, labels: np.ndarray, output:
       UserError: another ending, or a place that cannot be written.
     """
     if output.suffix == ".npz":
-        _write_archive(images, originals, labels, output)
+        grid.write(images, labels.tolist(), output, columns=_COLUMNS, archived={"originals": originals})
     elif output.suffix:
         columns = min(len(images), _COLUMNS)
         grid.write(pairs_of_rows(originals, images, columns), (), output, columns=columns)
@@ -103,13 +103,3 @@ def _require_like(found: DataSpec, trained_on: DataSpec) -> None:
     if found.fingerprint != trained_on.fingerprint:
         then, now = (f"{spec.name} ({spec.split}, fingerprint {spec.fingerprint})" for spec in (trained_on, found))
         print(f"The run was trained on other data: on {then}, and these are {now}.")
-
-
-def _write_archive(images: np.ndarray, originals: np.ndarray, labels: np.ndarray, output: Path) -> None:
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(output, images=images, labels=labels, originals=originals)
-    except OSError as error:
-        raise UserError(
-            f"`--output` must be a place that can be written. {output}: {error.strerror or error}."
-        ) from error

@@ -28,7 +28,7 @@ from components.interfaces import (
     Weight,
 )
 from components.objectives.classification import classification, names_classes
-from components.objectives.judging import Judge, accuracy, generate, generator_sees_real, penalise, play, told
+from components.objectives.judging import Judge, accuracy, generate, generator_loss, penalise, play, told
 
 
 def alternating(
@@ -183,10 +183,8 @@ class GeneratorObjective:
         """Return {"generator": float32[B]}; real images are judged only for a loss that compares with them."""
         fakes, labels = generate(networks, random.shared if self.same_latents else random)
         judge = Judge(networks, batch, fakes, labels, self.augmentations, random)
-        fake_logits = judge.fake_logits
-        real_logits = judge.real_logits if generator_sees_real(self.loss) else tf.zeros_like(fake_logits)
-        loss = play(self.loss, real_logits, fake_logits).generator
-        metrics = {"generator/accuracy": tf.cast(fake_logits > 0, tf.float32)}
+        loss = generator_loss(self.loss, judge)
+        metrics = {"generator/accuracy": tf.cast(judge.fake_logits > 0, tf.float32)}
         if names_classes(judge, self.class_weight):
             naming, accuracies = classification(judge, of_real=False)
             loss, metrics = loss + self.class_weight * naming, metrics | accuracies

@@ -24,7 +24,7 @@ from components.interfaces import (
     latent_dim,
 )
 from components.objectives.gan import DiscriminatorObjective
-from components.objectives.judging import Judge, generate, generator_sees_real, play
+from components.objectives.judging import Judge, generate, generator_loss
 
 
 def alternating(
@@ -76,8 +76,7 @@ class InformedGenerator:
         """Return {"generator": float32[B], "recognition": float32[B]}."""
         fakes, labels = generate(networks, random)
         judge = Judge(networks, batch, fakes, labels, (), random)
-        fake_logits = judge.fake_logits
-        real_logits = judge.real_logits if generator_sees_real(self.loss) else tf.zeros_like(fake_logits)
+        adversarial = generator_loss(self.loss, judge)
         read = networks["recognition"]([fakes, labels], training=True)
         latents = random.normal("latents", [latent_dim(networks["generator"])])  # those that `generate` drew
         of_class = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, read["class_logits"])
@@ -87,10 +86,9 @@ class InformedGenerator:
         metrics = {
             "recognition/class_accuracy": tf.cast(named, tf.float32),
             "recognition/code_loss": of_codes,
-            "generator/accuracy": tf.cast(fake_logits > 0, tf.float32),
+            "generator/accuracy": tf.cast(judge.fake_logits > 0, tf.float32),
         }
-        of_generator = play(self.loss, real_logits, fake_logits).generator + self.information_weight * lost
-        return Losses({"generator": of_generator, "recognition": lost}, metrics)
+        return Losses({"generator": adversarial + self.information_weight * lost, "recognition": lost}, metrics)
 
 
 def _codes(latents: tf.Tensor, mean: tf.Tensor) -> tf.Tensor:

@@ -128,6 +128,13 @@ def play(loss: AdversarialLoss, real_logits: tf.Tensor, fake_logits: tf.Tensor) 
     return losses
 
 
+def generator_loss(loss: AdversarialLoss, judge: Judge) -> tf.Tensor:
+    """Return what the generator minimises, float32[B]; real images are judged only where the loss compares."""
+    fake_logits = judge.fake_logits
+    real_logits = judge.real_logits if _generator_sees_real(loss) else tf.zeros_like(fake_logits)
+    return play(loss, real_logits, fake_logits).generator
+
+
 def penalise(penalties: Sequence[Penalty], judge: Judge, random: Random) -> dict[str, tf.Tensor]:
     """Return {"discriminator/penalty_i": float32[B]}."""
     real, fake = judge.batch["image"], judge.fakes
@@ -160,7 +167,7 @@ def accuracy(real_logits: tf.Tensor, fake_logits: tf.Tensor) -> dict[str, tf.Ten
     }
 
 
-def generator_sees_real(loss: AdversarialLoss) -> bool:
+def _generator_sees_real(loss: AdversarialLoss) -> bool:
     """Say whether the generator's loss depends on real logits, as relativistic ones do, by asking its gradient."""
     with tf.init_scope():
         real, fake = tf.constant([0.1, 0.2]), tf.constant([0.3, 0.4])

@@ -70,9 +70,8 @@ class VaeGanObjective:
         dreams, dream_labels = generate(networks, random)
         of_dreams = Judge(networks, batch, dreams, dream_labels, (), random)
         of_decoded = Judge(networks, batch, decoded, labels, (), random)
-        real_logits, games = of_dreams.real_logits, []
-        for judge in (of_dreams, of_decoded):
-            games.append(play(self.loss, real_logits, judge.fake_logits))
+        real_logits = of_dreams.real_logits
+        games = [play(self.loss, real_logits, judge.fake_logits) for judge in (of_dreams, of_decoded)]
         error = _features(of_dreams.real) - _features(of_decoded.fake)
         reconstruction = 0.5 * tf.reduce_sum(tf.square(error), axis=-1)
         divergence = -0.5 * tf.reduce_sum(1.0 + log_variance - mean**2 - tf.exp(log_variance), axis=-1)
