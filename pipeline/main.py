@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from absl import flags
 
 from components.errors import UserError
-from pipeline import api, configs, quiet
+from pipeline import api, configs, modes, quiet
 from pipeline.help_text import help_text
 
 # Nothing here imports TensorFlow: --help and a mistyped flag answer at once.
@@ -29,8 +29,8 @@ _WORKDIR = flags.DEFINE_string(
 _MODE = flags.DEFINE_enum(
     "mode",
     "train",
-    ["train", "sample", "reconstruct"],
-    "What to do. sample and reconstruct (real images and what an autoencoder makes of them) need only --workdir.",
+    list(modes.NAMES),
+    "What to do. All but train need only --workdir; reconstruct: real images and what an autoencoder makes of them.",
 )
 _STRATEGY = flags.DEFINE_string(
     "strategy", None, "auto, tpu, mirrored, multi_worker, one_device or cpu:N; overrides the gin file."
@@ -58,11 +58,6 @@ _OUTPUT = flags.DEFINE_string(
 _HELP = flags.DEFINE_bool("help", False, "Print this.", short_name="h")
 
 
-_OF_MODE = {
-    "train": {"gin_file", "gin_param", "strategy", "dry_run", "require_accelerator", "overwrite", "force_resume"},
-    "sample": {"checkpoint", "seed", "num_images", "labels", "output"},
-    "reconstruct": {"checkpoint", "seed", "num_images", "output"},
-}
 _OF_ALL = {"workdir", "mode", "help"}
 _HINTS = {
     ("seed", "train"): "The seed of a training is --gin_param='SEED = 3'.",
@@ -79,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
         if _HELP.value:
             return _print(help_text(flags.FLAGS, defined_flags(), configs.shipped()))
         _check_flags()
-        return {"train": _train, "sample": _sample, "reconstruct": _reconstruct}[_MODE.value]()
+        return _train() if _MODE.value == "train" else _use_run()
     except flags.Error as error:
         return _mistake(f"{error}\nSee python -m pipeline.main --help.")
     except KeyboardInterrupt:
@@ -110,8 +105,8 @@ def _check_flags() -> None:
         flag = flags.FLAGS[name]
         if not flag.present:
             continue
-        if name not in _OF_MODE[mode] | _OF_ALL:
-            others = " and ".join(f"--mode={other}" for other, names in _OF_MODE.items() if name in names)
+        if name not in _OF_ALL and name not in modes.flags_of(mode):
+            others = " and ".join(f"--mode={other}" for other in modes.with_flag(name))
             hint = _HINTS.get((name, mode), "Leave it out.")
             raise flags.Error(f"--{name} is for {others}, and has no effect with --mode={mode}. {hint}")
         if flag.value == "" or isinstance(flag.value, list) and "" in flag.value:
@@ -144,39 +139,12 @@ def _train() -> int:
     ).exit_status
 
 
-def _sample() -> int:
-    workdir = _required_workdir()
-    quiet.start()
-    from pipeline.sample import sample
-
-    return sample(
-        workdir,
-        checkpoint=_CHECKPOINT.value,
-        seed=_SEED.value,
-        num_images=_NUM_IMAGES.value,
-        labels=_LABELS.value,
-        output=_OUTPUT.value,
-    )
-
-
-def _reconstruct() -> int:
-    workdir = _required_workdir()
-    quiet.start()
-    from pipeline.reconstruct import reconstruct
-
-    return reconstruct(
-        workdir,
-        checkpoint=_CHECKPOINT.value,
-        seed=_SEED.value,
-        num_images=_NUM_IMAGES.value,
-        output=_OUTPUT.value,
-    )
-
-
-def _required_workdir() -> str:
+def _use_run() -> int:
     if not _WORKDIR.value:
         raise flags.Error(f"--mode={_MODE.value} needs --workdir, the folder of a run.")
-    return _WORKDIR.value
+    quiet.start()
+    mode = modes.USING_A_RUN[_MODE.value]
+    return mode.function()(_WORKDIR.value, **{name: flags.FLAGS[name].value for name in mode.flags})
 
 
 def _workdir() -> str:
