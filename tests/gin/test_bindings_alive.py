@@ -1,4 +1,4 @@
-"""Every bound hyper-parameter of every shipped file, changed once, changes the step or the run."""
+"""Every hyper-parameter that a shipped file binds, changed once for each algorithm, changes the step or the run."""
 
 import ast
 import functools
@@ -120,16 +120,20 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, 
 
 
 def cases() -> list:
-    """Return (file, name) of each hyper-parameter, each line of text once though several files include it.
+    """Return (file, name) of each hyper-parameter.
 
-    The fast set takes the generator's of the quickstart.
+    Each line of text comes once, though several files include it, and each name once for each algorithm, in which it
+    goes the same way in every file. The fast set takes the generator's of the quickstart.
     """
-    found, places = [], set()
-    for name in sorted(configs.shipped(), key=lambda name: name != "quickstart"):
+    found, places, seen = [], set(), set()
+    for name in sorted(configs.shipped(), key=lambda name: (name != "quickstart", "resnet" in name, name)):
         bound = settings(name)
         for dotted, one in bound.items():
-            if one.source not in places and others(current(name, dotted), one.part, one.name):
+            way = dotted, bound["experiment.Experiment.updates"].value
+            is_new = one.source not in places and way not in seen
+            if is_new and others(current(name, dotted), one.part, one.name):
                 places.add(one.source)
+                seen.add(way)
                 is_fast = name == "quickstart" and one.part.startswith("generator/")
                 found.append(pytest.param(name, dotted, marks=[] if is_fast else pytest.mark.slow))
     return found
