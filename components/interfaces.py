@@ -90,6 +90,25 @@ class Foreseeable(Protocol):
         ...
 
 
+@runtime_checkable
+class Holdable(Protocol):
+    """What a data source may offer beside: all its examples on the devices, so that no image is fed from the host."""
+
+    def numbers(
+        self, *, global_batch_size: int, seed: int, start_batch: int, host: HostShard = HostShard()
+    ) -> tf.data.Dataset:
+        """Return int64[B / count], the numbers of the examples of which `batches` makes its element i."""
+        ...
+
+    def on_devices(self) -> Callable[[tf.Tensor], Batch] | None:
+        """Copy all examples to every device of the strategy in whose scope this is called.
+
+        Returns:
+          What makes a `Batch` of numbers int64[B] on a device; None where the data are too large to be held there.
+        """
+        ...
+
+
 # --- networks --------------------------------------------------------------------------------------------------------
 
 # generator([latents float32[B, Z], labels int32[B]], training=...) -> images float32[B, H, W, C] in [-1, 1]

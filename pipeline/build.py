@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from components.interfaces import (
     Checkpointer,
     DataSpec,
     Hardware,
-    HostShard,
     Networks,
     Sampler,
     Stepper,
     UserError,
 )
+from pipeline import feed
 from pipeline.experiment import Experiment
 
 
@@ -41,20 +40,7 @@ class Run:
 
     def batches(self) -> Iterator[Any]:
         """Return the real batches from the current step on, each split over this host's replicas."""
-        first = self.step * self.stepper.batches_per_step
-
-        def on_host(context: tf.distribute.InputContext) -> tf.data.Dataset:
-            per_replica = context.get_per_replica_batch_size(self.experiment.global_batch_size)
-            batches = self.experiment.data.batches(
-                global_batch_size=self.experiment.global_batch_size,
-                seed=self.experiment.seed,
-                start_batch=first,
-                host=HostShard(index=context.input_pipeline_id, count=context.num_input_pipelines),
-            ).rebatch(per_replica, drop_remainder=True)
-            # Said to be endless: several hosts would else prepare for a partial batch, whose shapes are not static.
-            return batches.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
-
-        return iter(self.hardware.strategy.distribute_datasets_from_function(on_host))
+        return feed.batches(self.experiment, self.hardware, start_batch=self.step * self.stepper.batches_per_step)
 
 
 def build(experiment: Experiment, *, hardware: Hardware, spec: DataSpec, checkpoints: Path) -> Run:

@@ -42,6 +42,9 @@ class Experiment:
       previews: {name: what makes a preview}; drawn before step 0 and every `sample_every` steps, for all writers.
       writers: make what keeps curves and pictures, each in the run folder.
       steps_per_loop: steps run on the device between two looks of the host.
+      data_on_device: whether every device that trains holds all examples, so that no image is fed from the host; the
+        numbers are the same. None: on GPUs and TPUs, where the data are small enough to be held; see
+        `TFDSSource.device_budget_mb`.
       precision: what layers compute in; weights, losses and statistics are float32 in any case. "mixed_bfloat16" for
         TPUs, recent GPUs and CPUs that have it; "mixed_float16", with a scaled loss for each player, for older GPUs.
       log_every, save_every, sample_every: in steps; multiples of steps_per_loop. The end of a run always counts.
@@ -60,6 +63,7 @@ class Experiment:
     previews: Mapping[str, PreviewFactory] = field(default_factory=dict)
     writers: Sequence[WriterFactory] = ()
     steps_per_loop: Positive = 1
+    data_on_device: bool | None = None
     precision: Precision = "float32"
     log_every: Positive = 100
     save_every: Positive = 1000

@@ -21,6 +21,7 @@ from pipeline.run_lock import RunLock
 FREE_TO_CHANGE = (
     "TRAIN_STEPS",
     "class_montage.class_montage.rows",
+    "experiment.Experiment.data_on_device",
     "experiment.Experiment.log_every",
     "experiment.Experiment.previews",
     "experiment.Experiment.sample_every",
@@ -40,6 +41,7 @@ FREE_TO_CHANGE = (
     "strategy.select.name",
     "tf_checkpointer.TFCheckpointer.keep",
     "tf_checkpointer.TFCheckpointer.keep_every_steps",
+    "tfds_source.TFDSSource.device_budget_mb",
 )
 NAMES_TAKEN = ("checkpoints", "events", "history")  # folders of their own, so that no preview may have these names
 _OURS = (*NAMES_TAKEN, "samples", "config.gin", "manifest.json", "metrics.jsonl", "history.png")

@@ -1,7 +1,7 @@
 """The examples of a split, held in memory or read one by one, in the same order and with the same values."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -32,10 +32,15 @@ class Examples(Protocol):
         """Turn a dataset of example numbers int64[n], n static, into one of `Batch` with n rows."""
         ...
 
+    def on_devices(self, budget_mb: int) -> Callable[[tf.Tensor], Batch] | None:
+        """Copy the examples to the devices; None where they are too large, or are not held at all."""
+        ...
+
 
 def to_batch(images: tf.Tensor, labels: tf.Tensor) -> Batch:
     """Return the batch of images uint8[n, H, W, C] and labels int32[n]: byte 0 becomes -1, byte 255 becomes 1."""
-    return Batch(image=(tf.cast(images, tf.float32) - 127.5) / 127.5, label=labels)
+    # A division by a constant becomes this product in some graphs and not in others, with other last bits.
+    return Batch(image=(tf.cast(images, tf.float32) - 127.5) * (1 / 127.5), label=labels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +70,18 @@ class HeldExamples:
             return to_batch(tf.gather(self.images, numbers), tf.gather(self.labels, numbers))
 
         return wanted.map(rows, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+
+    def on_devices(self, budget_mb: int) -> Callable[[tf.Tensor], Batch] | None:
+        """Copy the examples to the devices of the current strategy, if they take `budget_mb` MiB at most.
+
+        Returns:
+          What makes a `Batch` with n rows of example numbers int64[n], on the device that it is called on; or None.
+        """
+        if int(tf.size(self.images)) > budget_mb * 2**20:
+            return None
+        images = tf.Variable(self.images, trainable=False)
+        labels = tf.Variable(tf.cast(self.labels, tf.int64), trainable=False)  # a GPU gathers no int32 of a variable
+        return lambda numbers: to_batch(tf.gather(images, numbers), tf.cast(tf.gather(labels, numbers), tf.int32))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +118,9 @@ class StreamedExamples:
         rows = wanted.element_spec.shape[0]
         examples = wanted.unbatch().map(example, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         return examples.batch(rows, drop_remainder=True).map(to_batch)
+
+    def on_devices(self, budget_mb: int) -> None:
+        """Return None: what does not fit the host's memory does not fit a device's."""
 
 
 def open_examples(

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -10,7 +11,7 @@ from absl import logging
 
 from components.data_source import examples, order, preparation, records
 from components.data_source.decoding import Decoder, decoder
-from components.interfaces import DataSpec, HostShard, UserError
+from components.interfaces import Batch, DataSpec, HostShard, UserError
 
 _ONLY_HOST = HostShard()
 
@@ -36,6 +37,8 @@ class TFDSSource:
       substitute: the data set used in place of one that is neither prepared nor can be downloaded, which is then
         announced; None: that is an error.
       memory_budget_mb: MiB that images may take as bytes to be held in memory.
+      device_budget_mb: MiB that images may take as bytes to be copied to every device that trains; see
+        `Experiment.data_on_device`.
       download: whether the network may be used for data that are not prepared.
       image_key: name of the image among the features of the data set.
       label_key: name of the class label; a data set without "label", or None, trains without labels.
@@ -48,6 +51,7 @@ class TFDSSource:
     data_dir: str | None = None
     substitute: str | None = None
     memory_budget_mb: int = 2048
+    device_budget_mb: int = 1024
     download: bool = True
     image_key: str = "image"
     label_key: str | None = "label"
@@ -107,24 +111,33 @@ class TFDSSource:
         Raises:
           UserError: an argument is out of range, or the data cannot be had.
         """
+        wanted = self.numbers(global_batch_size=global_batch_size, seed=seed, start_batch=start_batch, host=host)
+        return self._opened.examples.gather(wanted).prefetch(tf.data.AUTOTUNE).with_options(_as_they_come())
+
+    def numbers(
+        self, *, global_batch_size: int, seed: int, start_batch: int, host: HostShard = _ONLY_HOST
+    ) -> tf.data.Dataset:
+        """Return an endless dataset of int64[B / count]: the examples of which `batches` makes its elements.
+
+        Raises:
+          UserError: as `batches`.
+        """
         order.host_rows(global_batch_size, host)
         order.seed_words(seed)
         if start_batch < 0:
             raise UserError(f"`start_batch` must be at least 0. Received {start_batch}.")
-        opened = self._opened
         which = functools.partial(
             order.batch_examples,
-            num_examples=opened.spec.num_examples,
+            num_examples=self.spec.num_examples,
             global_batch_size=global_batch_size,
             seed=seed,
             host=host,
         )
-        wanted = tf.data.Dataset.range(start_batch, tf.int64.max).map(which)
-        options = tf.data.Options()
-        options.deterministic = True
-        # An element is this host's part already: nobody is to divide the files among hosts once more.
-        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
-        return opened.examples.gather(wanted).prefetch(tf.data.AUTOTUNE).with_options(options)
+        return tf.data.Dataset.range(start_batch, tf.int64.max).map(which).with_options(_as_they_come())
+
+    def on_devices(self) -> Callable[[tf.Tensor], Batch] | None:
+        """Copy all examples to the devices of the current strategy, if they fit `device_budget_mb`; else None."""
+        return self._opened.examples.on_devices(self.device_budget_mb)
 
     @functools.cached_property
     def _opened(self) -> _Opened:
@@ -137,8 +150,9 @@ class TFDSSource:
 
     def _check(self) -> None:
         """Refuse what could not be used, though it may never come to it."""
-        if self.memory_budget_mb < 0:
-            raise UserError(f"`memory_budget_mb` must be at least 0. Received {self.memory_budget_mb}.")
+        for name in ("memory_budget_mb", "device_budget_mb"):
+            if getattr(self, name) < 0:
+                raise UserError(f"`{name}` must be at least 0. Received {getattr(self, name)}.")
         if self.substitute is not None:
             preparation.require_known(self.substitute, parameter="substitute")
 
@@ -203,6 +217,14 @@ class TFDSSource:
             f"Or train on the 5,000 digits in the package: bind TFDSSource.name, or TFDSSource.substitute, "
             f"to {preparation.EMBEDDED!r}."
         )
+
+
+def _as_they_come() -> tf.data.Options:
+    options = tf.data.Options()
+    options.deterministic = True
+    # An element is this host's part already: nobody is to divide the files among hosts once more.
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    return options
 
 
 def _instructions(builder: tfds.core.DatasetBuilder, split: str) -> list:
