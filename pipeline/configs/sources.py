@@ -78,8 +78,10 @@ def collect(gin_files: Iterable[str], gin_params: Sequence[str]) -> Text:
     for name in gin_files:
         tried = locate.candidates(name, [Path()])
         _read_first(text, tried, locate.miss("--gin_file", name, tried), Place(name, 0), None)
+    line = 0
     for param in gin_params:
-        source = statements.read(param, COMMAND_LINE)
+        source = statements.read("\n" * line + param, COMMAND_LINE)  # no two parameters have one place
+        line += param.count("\n") + 1
         if not source.statements and not source.faults:
             message = f"`--gin_param` is `NAME = value`. Received {param!r}."
             source.faults.append(Fault(Place(COMMAND_LINE, 0), message, "Write a binding."))

@@ -180,7 +180,7 @@ def test_gin_param_overrides_a_file(write) -> None:
     config = configs.parse([write(GOOD)], ["TRAIN_STEPS = 7", f"{RATE} = 0.5"])
     assert config.experiment().train_steps == 7
     setting = next(one for one in config.settings() if f"{one.part}.{one.name}" == RATE)
-    assert (setting.value, setting.source, setting.overrides) == ("0.5", "--gin_param:1", "run.gin:35")
+    assert (setting.value, setting.source, setting.overrides) == ("0.5", "--gin_param:2", "run.gin:35")
     assert any(one.name == "steps_per_loop" and one.source == "default" for one in config.settings())
 
 
@@ -367,3 +367,11 @@ def test_differences_ignored_names_are_left_out(write) -> None:
     old, new = texts(write, "TRAIN_STEPS = 4", "SEED = 2")
     assert configs.differences(old, new, ignore={"TRAIN_STEPS"}) == ["SEED: 0 -> 2"]
     assert configs.differences(old, new, ignore=str.isupper) == []
+
+
+def test_parameters_of_the_command_line_have_places_of_their_own() -> None:
+    with pytest.raises(UserError) as caught:
+        configs.parse(["quickstart"], ["TRIAN_STEPS = 5", "SEED = 1\nGLOBAL_BATCH_SIZE = 'x'", "SEDE = 3"])
+    message = str(caught.value)
+    for place in ("--gin_param:1: Every macro", "--gin_param:3: `experiment", "--gin_param:4: Every macro"):
+        assert place in message
