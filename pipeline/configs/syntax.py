@@ -49,7 +49,7 @@ def explain(error: BaseException, chunk: str) -> tuple[str, str]:
     code = _COMMENT.sub("", _STRINGS.sub("''", chunk)).strip()
     keyword = re.match(r"\w*", code)
     value = code.partition("=")[2].strip()
-    for rule in (_explain_import, _explain_delimiters, _explain_statement):
+    for rule in (_explain_import, _explain_quotes, _explain_delimiters, _explain_statement):
         found = rule(code, keyword.group() if keyword else "")
         if found:
             return found
@@ -76,6 +76,15 @@ def _explain_import(code: str, keyword: str) -> tuple[str, str] | None:
         return (
             f"An import is `import a`, `import a.b` or `from a.b import c`. Received `{code.splitlines()[0]}`.",
             "Write: from a.b import c",
+        )
+    return None
+
+
+def _explain_quotes(code: str, keyword: str) -> tuple[str, str] | None:
+    if code == "''":
+        return (
+            "A binding is `NAME = value`; quotes are for strings alone. Received all of it in quotes.",
+            "Remove the outer quotes. A shell takes away one pair of them, not two.",
         )
     return None
 
@@ -129,6 +138,8 @@ def _explain_value(value: str, words: str, is_python: bool) -> tuple[str, str]:
         return "A binding has a value. Received none.", "Write it after the equals sign."
     if re.match(r"[./~\\]", first):
         return f"A path is a string, in quotes. Received `{first}`.", f"Write: '{first}'"
+    if re.fullmatch(r"[^\s,]+,", value):
+        return f"A value is one literal. Received `{first}`, which ends with a comma.", "Remove the comma."
     if ARITHMETIC in words or (not unquoted and _OPERATOR.search(_without_references(value))):
         return (
             f"A value is a literal, %MACRO or @reference; gin does not compute. Received `{first}`.",
@@ -154,6 +165,11 @@ def _explain_unquoted(value: str, word: str) -> tuple[str, str]:
         right = _PYTHON_WORDS[word.lower()]
         message = f"Words of Python are written as in Python. Received `{word}`."
         return message, f"Write {right}, or '{word}' for the string."
+    if word.lower() in ("nan", "inf", "infinity"):
+        return (
+            f"A number is finite. Received `{word}`.",
+            "Write a number, such as 1e-3, or None where it may be left out.",
+        )
     whole = re.search(rf"\b{word}[\w./]*", value)
     name = whole.group() if whole else word
     return (

@@ -7,6 +7,10 @@ that the message points at; words that the message holds; number of faults, wher
 BROKEN = [
     ("string_unquoted", "", "toy_data.ToySource.name = foo", "name = foo", ("in quotes", "'foo'", "@foo")),
     ("string_unquoted_with_dots", "", "toy_data.ToySource.name = foo.bar", "foo.bar", ("'foo.bar'",)),
+    ("number_that_is_none", "4e-3", "nan", "= nan", ("A number is finite",)),
+    ("number_without_end", "4e-3", "-inf", "-inf", ("A number is finite", "`inf`")),
+    ("comma_after_a_value", "4e-3", "4e-3,", "4e-3,", ("ends with a comma",)),
+    ("whole_line_in_quotes", "", "'toy_data.ToySource.split = 4'", "'toy_data", ("outer quotes",)),
     ("path_unquoted", "", "toy_data.ToySource.name = /tmp/data", "/tmp/data", ("a string, in quotes", "'/tmp/data'")),
     ("word_of_another_language", "", "toy_data.ToySource.name = null", "null", ("Write None",)),
     ("truth_in_lower_case", "4e-3", "4e-3\ngenerator/keras.optimizers.Adam.amsgrad = true", "= true", ("Write True",)),
