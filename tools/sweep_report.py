@@ -31,17 +31,16 @@ def document(table: Table, outcomes: Sequence[Outcome], real: Real, *, command: 
     """
     of_variant = {variant.name: [one for one in outcomes if one.cell.variant == variant] for variant in table.variant}
     rows = sorted(table.variant, key=lambda variant: _mean(_scores(of_variant[variant.name], "frechet"), math.inf))
-    unit = _mean(_scores(of_variant[table.reference], "seconds"), math.nan)
     lines = [
         f"<!-- Written by `{command}`; do not edit. -->",
         "",
         f"# {table.sweep.title}",
         "",
         *([table.sweep.doc, ""] if table.sweep.doc else []),
-        "| variant | class accuracy | Fréchet distance | variety | time | cells scored |",
-        "|---|---|---|---|---|---|",
+        "| variant | class accuracy | Fréchet distance | variety | cells scored |",
+        "|---|---|---|---|---|",
         _real_row(real),
-        *(_row(variant, of_variant[variant.name], unit) for variant in rows),
+        *(_row(variant, of_variant[variant.name]) for variant in rows),
         "",
         *_failures(outcomes),
         *_meaning(table, real),
@@ -53,20 +52,18 @@ def document(table: Table, outcomes: Sequence[Outcome], real: Real, *, command: 
 
 
 def _real_row(real: Real) -> str:
-    return f"| *real digits, held out* | {real.accuracy:.1%} | {real.frechet:.1f} | 1.00 | - | - |"
+    return f"| *real digits, held out* | {real.accuracy:.1%} | {real.frechet:.1f} | 1.00 | - |"
 
 
-def _row(variant: Variant, outcomes: Sequence[Outcome], unit: float) -> str:
+def _row(variant: Variant, outcomes: Sequence[Outcome]) -> str:
     scored = [one for one in outcomes if one.scores]
     named = f"**{variant.name}**: {variant.doc}"
     if not scored:
-        return f"| {_cell(named)} | - | - | - | - | 0 of {len(outcomes)} |"
+        return f"| {_cell(named)} | - | - | - | 0 of {len(outcomes)} |"
     accuracy = _spread(_scores(outcomes, "accuracy"), ".1%") if variant.conditional else "-"
     variety = _spread(_scores(outcomes, "variety"), ".2f") if variant.conditional else "-"
-    ratio = _mean(_scores(outcomes, "seconds"), math.nan) / unit
-    time = "-" if math.isnan(ratio) else f"{ratio:.2f}"
     frechet = _spread(_scores(outcomes, "frechet"), ".1f")
-    return f"| {_cell(named)} | {accuracy} | {frechet} | {variety} | {time} | {len(scored)} of {len(outcomes)} |"
+    return f"| {_cell(named)} | {accuracy} | {frechet} | {variety} | {len(scored)} of {len(outcomes)} |"
 
 
 def _failures(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -97,7 +94,6 @@ def _meaning(table: Table, real: Real) -> Iterator[str]:
         "- **Variety**: mean distance of two digits of a class in features, as a share of the same for real digits, "
         "of the least varied class; well below 1 is a collapse."
     )
-    yield f"- **Time**: of the training, from its first step on, as a multiple of that of {table.reference}."
 
 
 def _birth_certificate(table: Table, outcomes: Sequence[Outcome], real: Real, jobs: int) -> Iterator[str]:

@@ -34,7 +34,6 @@ class Sweep(pydantic.BaseModel):
       doc: what the table is to show; a paragraph below the title.
       steps: TRAIN_STEPS of every cell.
       seeds: SEED of the cells of each variant.
-      reference: the variant whose training time is 1; empty: the first one.
       num_images: that are scored of each cell.
       params: lines of gin for every variant.
     """
@@ -44,7 +43,6 @@ class Sweep(pydantic.BaseModel):
     doc: str = ""
     steps: Annotated[int, Ge(1)]
     seeds: Annotated[list[Annotated[int, Ge(0)]], MinLen(1)]
-    reference: str = ""
     num_images: Annotated[int, Ge(20)] = 5000
     params: list[Text] = []
 
@@ -74,11 +72,6 @@ class Table(pydantic.BaseModel):
     model_config = _STRICT
     sweep: Sweep
     variant: Annotated[list[Variant], MinLen(1)]
-
-    @property
-    def reference(self) -> str:
-        """Name of the variant whose training time is 1."""
-        return self.sweep.reference or self.variant[0].name
 
 
 @dataclass(frozen=True)
@@ -163,10 +156,6 @@ def _contradictions(table: Table) -> list[str]:
         faults.append(f"Each variant has a name of its own. Received `{name}` {names[name]} times. Rename all but one.")
     for seed in (seed for seed, count in seeds.items() if count > 1):
         faults.append(f"Each of `sweep.seeds` stands once. Received {seed} {seeds[seed]} times. Remove all but one.")
-    if table.reference not in names:
-        faults.append(
-            f"`sweep.reference` must name a variant. Received `{table.reference}`. Use one of {', '.join(names)}."
-        )
     return faults
 
 

@@ -43,7 +43,6 @@ def refusal(tmp_path: Path, text: str) -> str:
 def test_read_of_a_good_table_fills_in_defaults(tmp_path: Path) -> None:
     table = sweep_table.read(written(tmp_path, GOOD))
     assert [variant.name for variant in table.variant] == ["plain", "hinge"]
-    assert table.reference == "plain"
     assert table.variant[0].conditional
     assert table.sweep.seeds == [0, 1]
 
@@ -61,7 +60,6 @@ def test_read_of_a_good_table_fills_in_defaults(tmp_path: Path) -> None:
         ('name = "hinge"', "", ["Variant number 2: `variant.name` must be set. Received nothing"]),
         ('doc = "with', 'dok = "with', ["Variant `hinge`: `variant.dok` is no key", "known are name, doc"]),
         ("[sweep]", "[swep]", ["`sweep` must be set", "`swep` is no key", "known are sweep, variant"]),
-        ('title = "Two"', 'title = "Two"\nreference = "plian"', ["must name a variant", "`plian`", "plain, hinge"]),
         ('title = "Two"', "title =", ["TABLE must be a file of TOML", "line 3"]),
     ],
 )
