@@ -81,7 +81,7 @@ class LatentDecoder:
         return in_chunks(self._images, latents, classes.astype(np.int32), chunk_size=self._chunk_size)
 
     def _decode_mixtures(self, latents: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        """Return uint8[N, H, W, C] of shares float32[N, K]; refused where the labels beside them still make a change."""
+        """Return uint8[N, H, W, C] of shares float32[N, K]; refused where labels beside them make a change."""
         wanted = (len(latents), max(1, self._spec.num_classes))
         if shares.shape != wanted or (shares < 0).any() or not np.allclose(shares.sum(axis=1), 1.0, atol=1e-4):
             raise UserError(

@@ -6,7 +6,7 @@ import tensorflow as tf
 from toy_parts import toy_generator, toy_spec
 
 from components import draws
-from components.interfaces import Decoder, Encoder, Networks, Reconstructor, UserError
+from components.interfaces import Networks, Reconstructor, UserError
 from components.model_zoo import vae_networks
 from components.sampler.image_sampler import ImageSampler
 from components.sampler.vae_sampler import VAESampler
