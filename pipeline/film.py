@@ -61,14 +61,14 @@ def write(frames: Iterable[np.ndarray], output: Path, frame_milliseconds: int | 
     Raises:
       UserError: another number of channels, or a place that cannot be written.
     """
-    images = map(_as_image, frames)
+    first, *others = map(_as_image, frames)  # a list: Pillow goes over them twice
     growing = output.with_name(output.name + ".writing")
     with grid.writing(output):
-        next(images).save(
+        first.save(
             growing,
             format=_FORMATS[output.suffix],
             save_all=True,
-            append_images=images,
+            append_images=others,
             duration=frame_milliseconds or _MILLISECONDS,
             loop=0,
         )
