@@ -1,6 +1,6 @@
 """Films: pictures one after the other in one file; and mode film, which makes one of a run's own pictures."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ def film(workdir: str, *, output: str | None, frame_milliseconds: int | None) ->
             f"A film is made of the pictures that a run has drawn. {folder.path} has none: samples/STEP.png. Train "
             "with the writer @picture_folder.PictureFolder and a preview of the name 'samples'."
         )
-    write(_same_size(pictures), place, frame_milliseconds)
+    write(_same_size([_read(path) for path in pictures]), place, frame_milliseconds)
     print(f"{len(pictures)} pictures, of steps {int(pictures[0].stem)} to {int(pictures[-1].stem)}, are in {place}.")
     return 0
 
@@ -91,13 +91,23 @@ def _as_image(picture: np.ndarray) -> Any:
     return Image.fromarray(picture[..., 0] if picture.shape[-1] == 1 else picture)
 
 
-def _same_size(pictures: list[Path]) -> Iterator[np.ndarray]:
-    """Yield uint8[H, W, C] of PNG files, the smaller ones, of a run changed midway, ending in black."""
+def _same_size(pictures: list[np.ndarray]) -> list[np.ndarray]:
+    """Return uint8[H, W, C] of one size: smaller pictures, of a run changed midway, end in black."""
+    height, width = np.max([picture.shape[:2] for picture in pictures], axis=0)
+    return [
+        np.pad(picture, [(0, height - picture.shape[0]), (0, width - picture.shape[1]), (0, 0)]) for picture in pictures
+    ]
+
+
+def _read(path: Path) -> np.ndarray:
+    """Return uint8[H, W, C] of a PNG file."""
     from PIL import Image
 
-    sizes = [Image.open(path).size for path in pictures]
-    width, height = (max(size) for size in zip(*sizes, strict=True))
-    for path in pictures:
-        picture = np.asarray(Image.open(path))
-        picture = picture.reshape(*picture.shape[:2], -1)
-        yield np.pad(picture, [(0, height - picture.shape[0]), (0, width - picture.shape[1]), (0, 0)])
+    try:
+        with Image.open(path) as file:
+            picture = np.asarray(file)
+    except (OSError, SyntaxError) as error:  # Pillow's words for a damaged file are either
+        raise UserError(
+            f"A film is made of whole pictures. {path} cannot be read: {error}. Take it out, or draw it again."
+        ) from error
+    return picture.reshape(*picture.shape[:2], -1)

@@ -94,6 +94,7 @@ _OF_ALL = {"workdir", "mode", "help"}
 _HINTS = {
     ("seed", "train"): "The seed of a training is --gin_param='SEED = 3'.",
     ("labels", "reconstruct"): "It takes real images, which --seed chooses.",
+    **{("num_images", mode): "Its images are --rows times --columns." for mode in modes.with_flag("rows")},
 }
 
 

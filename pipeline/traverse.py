@@ -36,7 +36,7 @@ def traverse(
       workdir: a run folder.
       checkpoint: "latest", or a step.
       seed: of the latents of the sample, or of the order of the examples.
-      labels: classes with commas between, of which the first counts; "balanced": class 0, or an example of any class.
+      labels: a class; "balanced": class 0, or an example of any class.
       around: "sample": the other latents are those of the first sample of (seed, class); "example": the code of the
         first real image of that class, which needs an autoencoder and its data.
       rows: latents at most.
@@ -59,6 +59,8 @@ def traverse(
     decoder = decoder_of(run.sampler, "--mode=traverse")
     examples = _examples(run, folder, seed, is_needed=around == "example")
     classes = turns(labels, run.networks.spec.num_classes)
+    if labels != "balanced" and len(classes) > 1:
+        raise UserError(f"A traversal is of one class. Received --labels={labels}. Name one of them.")
     if around == "example":
         base, label = _code_of_example(examples, classes)
     else:
@@ -123,7 +125,7 @@ def _code_of_example(examples: _Examples | None, classes: list[int]) -> tuple[np
     if not len(found):
         raise UserError(
             f"`--around=example` takes the first of {len(examples.labels)} examples that is of the class asked for. "
-            f"Received {classes[0]}, of which there is none. Ask for another class or --seed."
+            f"Received {classes[0]}, of which there is none. Ask for another --labels or --seed."
         )
     return examples.codes[found[0]], int(examples.labels[found[0]])
 
