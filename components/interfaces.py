@@ -435,7 +435,7 @@ class Sampler(Protocol):
     """Draws images from a trained network."""
 
     def sample(self, num_images: int, *, seed: int, labels: Sequence[int] | None = None) -> Any:
-        """Return uint8[N, H, W, C], the same for the same (seed, labels); labels None: classes in turn."""
+        """Return uint8[N, H, W, C], image i from (seed, i, labels[i]) alone; labels None: classes in turn."""
         ...
 
 

@@ -64,7 +64,9 @@ def require_ending(output: Path, others: Sequence[str] = ()) -> None:
 def require_picture(channels: int) -> None:
     """Raise UserError unless images of so many channels can be shown."""
     if channels not in _CHANNELS:
-        raise UserError(f"A picture has 1, 3 or 4 channels. Received {channels}. Write an archive: --output=FILE.npz.")
+        raise UserError(
+            f"A picture has 1, 3 or 4 channels. Received {channels}. An archive (--output=FILE.npz) takes any."
+        )
 
 
 @contextmanager

@@ -101,7 +101,7 @@ def test_film_of_pictures_without_a_difference_is_shown_for_as_long(tmp_path) ->
 def test_picture_of_other_channels_is_refused_and_an_archive_is_not(channels, tmp_path) -> None:
     images = np.zeros([2, 4, 4, channels], np.uint8)
     for output in (tmp_path / "a.png", tmp_path / "folder"):
-        with pytest.raises(UserError, match=f"1, 3 or 4 channels. Received {channels}. Write an archive"):
+        with pytest.raises(UserError, match=f"1, 3 or 4 channels. Received {channels}. An archive"):
             grid.write(images, [0, 0], output, columns=2)
     with pytest.raises(UserError, match="1, 3 or 4 channels"):
         film.write(images, tmp_path / "a.gif", None)
