@@ -454,7 +454,7 @@ class Sampler(Protocol):
     """Draws images from a trained network."""
 
     def sample(self, num_images: int, *, seed: int, labels: Sequence[int] | None = None) -> Any:
-        """Return uint8[N, H, W, C], the same for the same (seed, labels); labels None: classes in turn."""
+        """Return uint8[N, H, W, C], image i from (seed, i, labels[i]) alone; labels None: classes in turn."""
         ...
 
 
@@ -464,6 +464,36 @@ class Reconstructor(Protocol):
 
     def reconstruct(self, images: Any, *, labels: Sequence[int] | None = None) -> Any:
         """Return uint8[N, H, W, C]: what the networks make of images uint8[N, H, W, C]."""
+        ...
+
+
+@runtime_checkable
+class Decoder(Protocol):
+    """What a sampler may offer beside: images of given latents, for walks through the latent space."""
+
+    latent_dim: int  # Z
+
+    def latents(self, num_images: int, *, seed: int, truncation: float | None = None) -> Any:
+        """Return float32[N, Z]: those that `sample` draws, row i from (seed, i) alone.
+
+        They are standard normal; with a truncation, given that none is beyond [-truncation, truncation].
+        """
+        ...
+
+    def decode(self, latents: Any, labels: Any) -> Any:
+        """Return uint8[N, H, W, C] of latents float32[N, Z] and their classes, int[N] or float32[N, K].
+
+        The latter are shares of every class, each row a sum of 1; raises UserError where the network cannot mix them.
+        """
+        ...
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """What the sampler of an autoencoder may offer beside: the latents of given images."""
+
+    def encode(self, images: Any, *, labels: Sequence[int] | None = None) -> Any:
+        """Return float32[N, Z]: the means of the posteriors of images uint8[N, H, W, C]."""
         ...
 
 

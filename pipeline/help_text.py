@@ -12,7 +12,13 @@ _COLUMN = 30
 _GROUPS: Mapping[str, Mapping[str, str]] = {
     "What to run": {"gin_file": "=NAME", "workdir": "=DIR", "mode": "", "strategy": "=NAME", "dry_run": ""},
     "Overriding": {"gin_param": "='NAME = value'"},
-    "Using a run": {"checkpoint": "=STEP", "seed": "=N", "num_images": "=N", "labels": "=CLASSES", "output": "=PLACE"},
+    "Using a run": {
+        **{"checkpoint": "=STEP", "seed": "=N", "num_images": "=N", "labels": "=CLASSES", "truncation": "=X"},
+        "output": "=PLACE",
+    },
+    "Interpolate, traverse, neighbours, film": {
+        **{"rows": "=N", "columns": "=N", "path": "", "class_change": "", "around": "", "frame_milliseconds": "=N"},
+    },
     "Safety": {"require_accelerator": "", "overwrite": "", "force_resume": ""},
     "Help": {"help": ""},
 }

@@ -30,7 +30,9 @@ _MODE = flags.DEFINE_enum(
     "mode",
     "train",
     list(modes.NAMES),
-    "What to do. All but train need only --workdir; reconstruct: real images and what an autoencoder makes of them.",
+    "What to do. All but train need only --workdir. reconstruct: real images and what an autoencoder makes of them; "
+    "interpolate: paths between samples; traverse: one latent at a time; neighbours: samples beside the nearest "
+    "training images; film: the pictures drawn in training, one after the other.",
 )
 _STRATEGY = flags.DEFINE_string(
     "strategy", None, "auto, tpu, mirrored, multi_worker, one_device or cpu:N; overrides the gin file."
@@ -49,11 +51,41 @@ _SEED = flags.DEFINE_integer(
     "seed", 0, "Of the latents, or of the choice of real images. (That of a training is the macro SEED.)"
 )
 _NUM_IMAGES = flags.DEFINE_integer("num_images", 100, "How many images.", lower_bound=1)
-_LABELS = flags.DEFINE_string("labels", "balanced", "balanced, a class (3), or classes in turn (0,1,2); for sample.")
+_LABELS = flags.DEFINE_string(
+    "labels", "balanced", "balanced, a class (3), or classes in turn (0,1,2); of the ends of a path: from 3 to 7 (3,7)."
+)
+_TRUNCATION = flags.DEFINE_float(
+    "truncation", None, "The largest value of a latent, such as 0.7: typical images instead of varied ones.", 0.0
+)
 _OUTPUT = flags.DEFINE_string(
     "output",
     None,
-    "FILE.png (a grid), FILE.npz, or a folder of PNG files. Without it: sample.png or reconstruction.png in --workdir.",
+    "FILE.png (a grid), FILE.npz, or a folder of PNG files; of interpolate and traverse also FILE.gif or FILE.apng (a "
+    "film). film: FILE.gif or FILE.png. Without it: sample.png, reconstruction.png, ... in --workdir.",
+)
+_PATH = flags.DEFINE_enum(
+    "path",
+    "spherical",
+    ["spherical", "linear"],
+    "Between latents; spherical: on the arc, where the prior has its mass.",
+)
+_CLASS_CHANGE = flags.DEFINE_enum(
+    "class_change",
+    "gradual",
+    ["gradual", "halfway"],
+    "Between classes; halfway: at once, for a network that can't mix classes.",
+)
+_AROUND = flags.DEFINE_enum(
+    "around", "sample", ["sample", "example"], "Where to traverse: at a sample, or at the code of a real image."
+)
+_ROWS = flags.DEFINE_integer(
+    "rows", 8, "How many paths, latents (the most active ones of an autoencoder) or samples.", lower_bound=1
+)
+_COLUMNS = flags.DEFINE_integer(
+    "columns", 9, "How many steps of a path, values of a latent, or a sample and its neighbours.", lower_bound=2
+)
+_FRAME_MILLISECONDS = flags.DEFINE_integer(
+    "frame_milliseconds", None, "How long a film shows each picture, a multiple of 10. Without it: 200.", lower_bound=20
 )
 _HELP = flags.DEFINE_bool("help", False, "Print this.", short_name="h")
 
@@ -62,6 +94,7 @@ _OF_ALL = {"workdir", "mode", "help"}
 _HINTS = {
     ("seed", "train"): "The seed of a training is --gin_param='SEED = 3'.",
     ("labels", "reconstruct"): "It takes real images, which --seed chooses.",
+    **{("num_images", mode): "Its images are --rows times --columns." for mode in modes.with_flag("rows")},
 }
 
 

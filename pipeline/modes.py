@@ -28,8 +28,23 @@ class Mode:
 
 OF_TRAINING = ("gin_file", "gin_param", "strategy", "dry_run", "require_accelerator", "overwrite", "force_resume")
 USING_A_RUN: Mapping[str, Mode] = {
-    "sample": Mode("pipeline.sample:sample", ("checkpoint", "seed", "num_images", "labels", "output")),
+    "sample": Mode("pipeline.sample:sample", ("checkpoint", "seed", "num_images", "labels", "truncation", "output")),
     "reconstruct": Mode("pipeline.reconstruct:reconstruct", ("checkpoint", "seed", "num_images", "output")),
+    "interpolate": Mode(
+        "pipeline.interpolate:interpolate",
+        (
+            *("checkpoint", "seed", "labels", "truncation", "path", "class_change", "rows", "columns", "output"),
+            "frame_milliseconds",
+        ),
+    ),
+    "traverse": Mode(
+        "pipeline.traverse:traverse",
+        ("checkpoint", "seed", "labels", "around", "rows", "columns", "output", "frame_milliseconds"),
+    ),
+    "neighbours": Mode(
+        "pipeline.neighbours:neighbours", ("checkpoint", "seed", "labels", "truncation", "rows", "columns", "output")
+    ),
+    "film": Mode("pipeline.film:film", ("output", "frame_milliseconds")),
 }
 NAMES = ("train", *USING_A_RUN)
 

@@ -34,6 +34,7 @@ FREE_TO_CHANGE = (
     "history_picture.HistoryPicture.preview",
     "history_picture.HistoryPicture.row",
     "history_picture.HistoryPicture.rows",
+    "image_sampler.ImageSampler.chunk_size",
     "reconstructions.reconstructions.columns",
     "reconstructions.reconstructions.rows",
     "sample_grid.sample_grid.columns",
@@ -42,6 +43,7 @@ FREE_TO_CHANGE = (
     "tf_checkpointer.TFCheckpointer.keep",
     "tf_checkpointer.TFCheckpointer.keep_every_steps",
     "tfds_source.TFDSSource.device_budget_mb",
+    "vae_sampler.VAESampler.chunk_size",
 )
 NAMES_TAKEN = ("checkpoints", "events", "history")  # folders of their own, so that no preview may have these names
 _OURS = (*NAMES_TAKEN, "samples", "config.gin", "manifest.json", "metrics.jsonl", "history.png")

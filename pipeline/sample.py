@@ -1,10 +1,12 @@
 """Mode sample: images from the weights that a run folder holds; needs no data and no accelerator."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
 
-from components.interfaces import Hardware, UserError
+from components.interfaces import Decoder, Hardware, Sampler, UserError
 from pipeline import configs, grid
 from pipeline.build import Run, build
 from pipeline.run_folder import RunFolder
@@ -12,7 +14,16 @@ from pipeline.run_folder import RunFolder
 _GRID_COLUMNS = 10
 
 
-def sample(workdir: str, *, checkpoint: str, seed: int, num_images: int, labels: str, output: str | None) -> int:
+def sample(
+    workdir: str,
+    *,
+    checkpoint: str,
+    seed: int,
+    num_images: int,
+    labels: str,
+    truncation: float | None,
+    output: str | None,
+) -> int:
     """Write images from a checkpoint of the run in `workdir`.
 
     Args:
@@ -21,6 +32,7 @@ def sample(workdir: str, *, checkpoint: str, seed: int, num_images: int, labels:
       seed: of the latents.
       num_images: how many.
       labels: "balanced": classes in turn; else classes with commas between, taken in turn.
+      truncation: the largest value of a latent, see `interfaces.Decoder`; None: as the prior has it.
       output: FILE.png, FILE.npz or a folder; None: sample.png in the run folder.
 
     Returns:
@@ -34,11 +46,29 @@ def sample(workdir: str, *, checkpoint: str, seed: int, num_images: int, labels:
     run = restored(folder, checkpoint)
     classes = turns(labels, run.networks.spec.num_classes)
     chosen = [classes[index % len(classes)] for index in range(num_images)]
-    images = run.sampler.sample(num_images, seed=seed, labels=chosen)
+    images = drawn(run.sampler, num_images, seed=seed, labels=chosen, truncation=truncation)
     place = Path(output) if output else folder.path / "sample.png"
-    grid.write(images, chosen, place, columns=len(classes) if len(classes) > 1 else min(num_images, _GRID_COLUMNS))
+    grid.write(images, chosen, place, columns=min(num_images, len(classes) if len(classes) > 1 else _GRID_COLUMNS))
     print(f"{num_images} images of step {run.step} (classes {labels}, seed {seed}) are in {place}.")
     return 0
+
+
+def drawn(sampler: Sampler, num_images: int, *, seed: int, labels: Sequence[int], truncation: float | None) -> Any:
+    """Return uint8[N, H, W, C] of N classes, from latents within a truncation where there is one."""
+    if truncation is None:
+        return sampler.sample(num_images, seed=seed, labels=labels)
+    decoder = decoder_of(sampler, "--truncation")
+    return decoder.decode(decoder.latents(num_images, seed=seed, truncation=truncation), labels)
+
+
+def decoder_of(sampler: Sampler, asked: str) -> Decoder:
+    """Return the sampler of a run as what decodes latents; raises UserError where `asked` asks too much of it."""
+    if not isinstance(sampler, Decoder):
+        raise UserError(
+            f"`{asked}` needs a sampler that decodes given latents (`Decoder` in components/interfaces.py). Received "
+            f"{type(sampler).__name__}. Use --mode=sample without it, or bind another `Experiment.sampler`."
+        )
+    return sampler
 
 
 def restored(folder: RunFolder, checkpoint: str) -> Run:

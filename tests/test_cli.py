@@ -53,6 +53,11 @@ def variables(run_folder, step: int) -> dict[str, np.ndarray]:
         (["--mode=sample"], 2, "--workdir"),
         (["--mode=reconstruct"], 2, "--workdir"),
         (["--mode=reconstruct", "--workdir=run", "--labels=3"], 2, "--seed"),
+        *((["--mode=" + mode], 2, "--workdir") for mode in ("interpolate", "traverse", "neighbours", "film")),
+        (["--mode=sample", "--workdir=run", "--rows=3"], 2, "is for --mode=interpolate and --mode=traverse and"),
+        (["--mode=interpolate", "--workdir=run", "--path=round"], 2, "spherical|linear"),
+        (["--mode=interpolate", "--workdir=run", "--num_images=3"], 2, "--rows"),
+        (["--mode=film", "--workdir=run", "--checkpoint=3"], 2, "has no effect with --mode=film"),
         (["--gin_file=quickstart.gin", "--seed=3"], 2, "SEED = 3"),
         (["--gin_file=quickstart.gin", "--num_images=3"], 2, "--mode=sample"),
         (["--mode=sample", "--workdir=run", "--gin_param=SEED = 4"], 2, "--gin_param is for --mode=train"),
@@ -172,3 +177,19 @@ def test_run_that_a_signal_stops_ends_with_the_bits_of_one_that_was_left_alone(
     assert whole.keys() == cut.keys()
     for name, value in whole.items():
         np.testing.assert_array_equal(value, cut[name], err_msg=name)
+
+
+@pytest.mark.slow
+def test_latent_modes_write_pictures_films_and_archives(gantry, tmp_path) -> None:
+    gantry(*TINY, LOOP, "--gin_param=TRAIN_STEPS = 5", "--workdir=run")
+    size = ["--workdir=run", "--rows=2", "--columns=3"]
+    walked = gantry("--mode=interpolate", *size, "--labels=3,7", "--truncation=0.7", "--output=a.gif")
+    assert "2 spherical paths of 3 steps (classes 3,7, seed 0), of step 5, are in a.gif." in walked
+    assert tf.io.decode_gif((tmp_path / "a.gif").read_bytes()).shape == (3, 28, 56, 3)
+    assert "Latents 0, 1 from -3 to 3" in gantry("--mode=traverse", *size, "--labels=4", "--output=b.npz")
+    with np.load(tmp_path / "b.npz") as archive:
+        assert archive["images"].shape == (6, 28, 28, 1) and (archive["labels"] == 4).all()
+    assert "the 2 nearest of 5,000" in gantry("--mode=neighbours", *size)
+    assert tf.io.decode_png((tmp_path / "run" / "neighbours.png").read_bytes()).shape == (56, 84, 1)
+    assert "2 pictures, of steps 0 to 5" in gantry("--mode=film", "--workdir=run", "--frame_milliseconds=500")
+    assert tf.io.decode_gif((tmp_path / "run" / "film.gif").read_bytes()).shape == (2, 280, 280, 3)

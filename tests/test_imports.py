@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SHARED = {"components.interfaces", "components.errors"}
+SHARED = {"components.interfaces", "components.errors", "components.draws", "components.class_mixture"}
 SOURCES = sorted(p for folder in ("components", "pipeline", "tools") for p in (ROOT / folder).rglob("*.py"))
 
 

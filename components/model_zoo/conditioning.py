@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from components import class_mixture
 from components.interfaces import DataSpec, UserError
 
 
@@ -31,11 +32,23 @@ class OneHot(keras.layers.Layer):
 
     def call(self, labels):
         """Return the one-hot rows."""
-        return keras.ops.one_hot(labels, self.num_classes)
+        return class_mixture.rows(labels, self.num_classes)
 
     def get_config(self) -> dict:
         """Return what makes an equal layer."""
         return {**super().get_config(), "num_classes": self.num_classes}
+
+
+@keras.saving.register_keras_serializable("gantry")
+class ClassEmbedding(keras.layers.Embedding):
+    """Labels int32[B] as learnt vectors float[B, Z], that of a mixture of classes being the mean of theirs."""
+
+    def call(self, labels):
+        """Return the vectors."""
+        if not class_mixture.is_mixing():
+            return super().call(labels)
+        vectors = keras.ops.cast(self.embeddings, self.compute_dtype)
+        return keras.ops.matmul(class_mixture.rows(labels, self.input_dim, self.compute_dtype), vectors)
 
 
 @keras.saving.register_keras_serializable("gantry")

@@ -6,7 +6,7 @@ import keras
 from keras import layers
 
 from components.interfaces import DataSpec
-from components.model_zoo.conditioning import OneHot, way_of_class
+from components.model_zoo.conditioning import ClassEmbedding, OneHot, way_of_class
 from components.model_zoo.normalisation import Normalisation, Normaliser, normaliser, require_batch_norm
 
 GeneratorConditioning = Literal["one_hot", "embedding", "batch_norm", "none"]
@@ -56,6 +56,6 @@ def enter_class(
         start = layers.Concatenate()([latents, OneHot(spec.num_classes)(labels)])
     elif way == "embedding":
         normal = keras.initializers.RandomNormal(stddev=1.0)
-        embedded = layers.Embedding(spec.num_classes, latents.shape[-1], embeddings_initializer=normal)(labels)
+        embedded = ClassEmbedding(spec.num_classes, latents.shape[-1], embeddings_initializer=normal)(labels)
         start = layers.Concatenate()([latents, embedded])
     return start, normaliser(normalisation, momentum=momentum)

@@ -7,6 +7,7 @@ from typing import Literal
 import keras
 from keras import layers
 
+from components import class_mixture
 from components.interfaces import UserError
 from components.model_zoo.layers import batch_norm
 
@@ -50,7 +51,7 @@ class ConditionalBatchNorm(layers.Layer):
         """Return float[B, ..., C] of [maps float[B, ..., C], labels int32[B]]."""
         maps, labels = inputs
         # A product with one-hot rows and no look-up: its gradient is dense, and the same on every device.
-        rows = keras.ops.one_hot(labels, self.num_classes, dtype=self.compute_dtype)
+        rows = class_mixture.rows(labels, self.num_classes, self.compute_dtype)
         shape = (-1, *(1,) * (len(maps.shape) - 2), maps.shape[-1])
         gain = keras.ops.reshape(keras.ops.matmul(rows, self.gain), shape)
         bias = keras.ops.reshape(keras.ops.matmul(rows, self.bias), shape)

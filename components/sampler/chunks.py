@@ -1,4 +1,4 @@
-"""Any number of images by a function that makes a fixed number."""
+"""Any number of rows by a function that takes a fixed number."""
 
 from collections.abc import Callable
 
@@ -8,28 +8,19 @@ import tensorflow as tf
 from components.interfaces import UserError
 
 
-def in_chunks(
-    images_of: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], labels: np.ndarray, seed: int, chunk_size: int
-) -> np.ndarray:
-    """Return uint8[N, H, W, C], image i from (seed, i, labels[i], chunk_size) alone.
+def in_chunks(function: Callable[..., tf.Tensor], *inputs: np.ndarray, chunk_size: int) -> np.ndarray:
+    """Return [N, ...]: what a function of chunk_size rows makes of N.
 
     Args:
-      images_of: (key int64[2], labels int32[chunk_size]) -> uint8[chunk_size, H, W, C].
-      labels: N classes.
-      seed: of the keys, in [-2^63, 2^63).
-      chunk_size: images made at once; a larger request begins with the images of a smaller one.
+      function: [chunk_size, ...] of each input -> [chunk_size, ...], a row from that row alone.
+      inputs: each [N, ...].
+      chunk_size: rows given at once.
 
     Raises:
-      UserError: no image is asked for, or the seed is out of range.
+      UserError: N is 0.
     """
-    count = len(labels)
-    if not -(2**63) <= seed < 2**63:
-        raise UserError(f"The seed of samples must be in [-2^63, 2^63). Received {seed}.")
-    chunks = [
-        images_of(tf.constant([seed, chunk], tf.int64), rows).numpy()
-        for chunk, rows in enumerate(cut(labels.astype(np.int32), chunk_size))
-    ]
-    return np.concatenate(chunks)[:count]
+    chunks = zip(*(cut(rows, chunk_size) for rows in inputs), strict=True)
+    return np.concatenate([function(*map(tf.constant, chunk)).numpy() for chunk in chunks])[: len(inputs[0])]
 
 
 def cut(rows: np.ndarray, chunk_size: int) -> np.ndarray:

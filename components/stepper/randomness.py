@@ -7,11 +7,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-# The automatic choice of algorithm differs with and without XLA; this one gives the same bits, but not the same
-# fractions and normal numbers: those we make of the bits ourselves.
-_ALGORITHM = "philox"
-_BITS = 23  # one fewer than float32 has, so that the middle of the last step below 1 is not rounded to 1
-_STEP = 2.0**-_BITS
+from components import draws
+
 _MOST_REPEATS = 2**16
 
 
@@ -58,27 +55,21 @@ class ReplicaRandom:
 
     def normal(self, purpose: str, shape: Sequence[int] = ()) -> tf.Tensor:
         """Return float32[B, *shape], standard normal, between -5.5 and 5.5."""
-        return self._own(tf.math.ndtri(self._fractions(purpose, shape) + 0.5 * _STEP))
+        return self._own(draws.normal(self._whole(shape), self._key(purpose)))
 
     def uniform(self, purpose: str, shape: Sequence[int] = ()) -> tf.Tensor:
         """Return float32[B, *shape], uniform in [0, 1)."""
-        return self._own(self._fractions(purpose, shape))
+        return self._own(draws.fractions(self._whole(shape), self._key(purpose)))
 
     def integers(self, purpose: str, upper: int, shape: Sequence[int] = ()) -> tf.Tensor:
         """Return int32[B, *shape], uniform in [0, upper)."""
         whole, key = self._whole(shape), self._key(purpose)
-        return self._own(tf.random.stateless_uniform(whole, key, 0, upper, tf.int32, alg=_ALGORITHM))
+        return self._own(tf.random.stateless_uniform(whole, key, 0, upper, tf.int32, alg=draws.ALGORITHM))
 
     def occasion(self, purpose: str) -> str:
         """Return `purpose/n` with n counting the calls."""
         self._occasions[purpose] += 1
         return f"{purpose}/{self._occasions[purpose] - 1}"
-
-    def _fractions(self, purpose: str, shape: Sequence[int]) -> tf.Tensor:
-        """Return the whole batch's float32[B * replicas, *shape], uniform over the multiples of 2^-23 in [0, 1)."""
-        whole, key = self._whole(shape), self._key(purpose)
-        bits = tf.random.stateless_uniform(whole, key, minval=None, maxval=None, dtype=tf.uint32, alg=_ALGORITHM)
-        return tf.cast(tf.bitwise.right_shift(bits, tf.constant(32 - _BITS, tf.uint32)), tf.float32) * _STEP
 
     def _key(self, purpose: str) -> tf.Tensor:
         """Return int64[2]: who draws, and when."""

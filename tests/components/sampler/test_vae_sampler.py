@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 from toy_parts import toy_generator, toy_spec
 
-from components.interfaces import Networks, Reconstructor, UserError
+from components import draws
+from components.interfaces import Encoder, Networks, Reconstructor, UserError
 from components.model_zoo import vae_networks
 from components.sampler.image_sampler import ImageSampler
 from components.sampler.vae_sampler import VAESampler
@@ -29,14 +30,14 @@ def as_bytes(logits: tf.Tensor) -> np.ndarray:
 
 def test_sample_is_the_decoded_prior() -> None:
     vae = model()
-    latents = tf.random.stateless_normal([4, 2], [3, 0], alg="philox")
+    latents = draws.normal([100, 2], tf.constant([3, 0], tf.int64))[:4]
     np.testing.assert_array_equal(sampler(vae).sample(6, seed=3)[:4], as_bytes(vae.decoder(latents)))
 
 
 def test_sample_of_a_conditional_model_is_that_of_its_labels() -> None:
     vae = model(True)
     drawer = sampler(vae)
-    latents = tf.random.stateless_normal([4, 2], [3, 0], alg="philox")
+    latents = draws.normal([100, 2], tf.constant([3, 0], tf.int64))[:4]
     by_hand = as_bytes(vae.decoder([latents, tf.constant([1, 0, 0, 1])]))
     np.testing.assert_array_equal(drawer.sample(4, seed=3, labels=[1, 0, 0, 1]), by_hand)
     zeros, ones = (drawer.sample(4, seed=3, labels=[label] * 4) for label in (0, 1))
@@ -79,6 +80,15 @@ def test_reconstruction_is_repeatable_and_takes_no_notice_of_its_neighbours() ->
     np.testing.assert_array_equal(whole[4:], drawer.reconstruct(images[4:], labels=labels[4:]))
 
 
+@pytest.mark.parametrize("conditional", [False, True])
+def test_code_of_an_image_is_the_mean_that_its_reconstruction_is_decoded_from(conditional) -> None:
+    drawer, labels = sampler(model(conditional)), [0, 1, 1, 0, 1]
+    codes = drawer.encode(originals(5), labels=labels)
+    assert codes.shape == (5, 2) and codes.dtype == np.float32
+    again, wanted = drawer.decode(codes, labels), drawer.reconstruct(originals(5), labels=labels)
+    assert np.abs(again.astype(int) - wanted.astype(int)).max() <= 1
+
+
 @pytest.mark.parametrize(
     ("images", "labels", "words"),
     [
@@ -97,6 +107,7 @@ def test_reconstruction_of_what_does_not_fit_is_refused(images, labels, words) -
 
 
 def test_sampler_of_an_autoencoder_reconstructs_and_that_of_a_generator_does_not() -> None:
-    assert isinstance(sampler(), Reconstructor)
+    assert isinstance(sampler(), Reconstructor) and isinstance(sampler(), Encoder)
     networks = Networks({"generator": toy_generator(toy_spec())}, toy_spec())
     assert not isinstance(ImageSampler(networks), Reconstructor)
+    assert not isinstance(ImageSampler(networks), Encoder)
