@@ -12,7 +12,14 @@ _COLUMN = 30
 _GROUPS: Mapping[str, Mapping[str, str]] = {
     "What to run": {"gin_file": "=NAME", "workdir": "=DIR", "mode": "", "strategy": "=NAME", "dry_run": ""},
     "Overriding": {"gin_param": "='NAME = value'"},
-    "Using a run": {"checkpoint": "=STEP", "seed": "=N", "num_images": "=N", "labels": "=CLASSES", "output": "=PLACE"},
+    "Using a run": {
+        "checkpoint": "=STEP",
+        "seed": "=N",
+        "num_images": "=N",
+        "labels": "=CLASSES",
+        "output": "=PLACE",
+        "formats": "=NAMES",
+    },
     "Safety": {"require_accelerator": "", "overwrite": "", "force_resume": ""},
     "Help": {"help": ""},
 }

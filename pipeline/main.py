@@ -30,7 +30,8 @@ _MODE = flags.DEFINE_enum(
     "mode",
     "train",
     list(modes.NAMES),
-    "What to do. All but train need only --workdir; reconstruct: real images and what an autoencoder makes of them.",
+    "What to do. All but train need only --workdir; reconstruct: real images and what an autoencoder makes of them; "
+    "export: networks as files that load without this project.",
 )
 _STRATEGY = flags.DEFINE_string(
     "strategy", None, "auto, tpu, mirrored, multi_worker, one_device or cpu:N; overrides the gin file."
@@ -53,7 +54,14 @@ _LABELS = flags.DEFINE_string("labels", "balanced", "balanced, a class (3), or c
 _OUTPUT = flags.DEFINE_string(
     "output",
     None,
-    "FILE.png (a grid), FILE.npz, or a folder of PNG files. Without it: sample.png or reconstruction.png in --workdir.",
+    "FILE.png (a grid), FILE.npz, or a folder of PNG files. Without it: sample.png or reconstruction.png in --workdir. "
+    "For export a folder; without it: export in --workdir.",
+)
+_FORMATS = flags.DEFINE_string(
+    "formats",
+    "keras,saved_model,stablehlo",
+    "Of exported files, with commas between: keras, saved_model, stablehlo, onnx (needs the extra of that name). "
+    "--num_images is the batch of stablehlo.",
 )
 _HELP = flags.DEFINE_bool("help", False, "Print this.", short_name="h")
 
