@@ -85,7 +85,8 @@ def _write_examples(exported: Exported, rows: int, folder: Path) -> dict[str, An
     outputs = exported.answers(inputs)
     place = folder / f"{exported.name}.npz"
     arrays: dict[str, Any] = {f"input {name}": one for name, one in inputs.items()}
-    np.savez(place, **arrays, **{f"output {name}": one for name, one in outputs.items()})
+    arrays |= {f"output {name}": one for name, one in outputs.items()}
+    np.savez(place, **arrays)
     return {"examples": str(place), "inputs": list(inputs), "outputs": list(outputs)}
 
 

@@ -90,12 +90,12 @@ def _readme(files: Sequence[Written], networks: Mapping[str, Any], told: Mapping
         lines += [f"  gives {_line(one)}" for one in network["outputs"]]
         lines += [f"  {one['file']}" for one in network["files"]] + [""]
     lines += [
-        "Each file was loaded in a process without the project that trained it; export.json tells by how much its outputs",
-        "differ from those of the run's own network at most, as a share of the largest number. Inputs and outputs stand",
-        "in the order of the lists above, N is any number of rows. A .weights.h5 holds the weights of the .keras beside",
-        f"it. A .stablehlo takes {rows} rows at a time.",
+        "Each file was loaded in a process without the project that trained it; export.json tells by how much its",
+        "outputs differ from those of the run's own network at most, as a share of the largest number. Inputs and",
+        "outputs stand in the order above; N is any number of rows, but a .stablehlo takes",
+        f"{rows}. A .weights.h5 holds the weights of the .keras beside it. Python that draws images:",
         "",
-        *_uses(files, rows),
+        *_uses(files, networks, rows),
     ]
     return "\n".join(lines) + "\n"
 
@@ -105,31 +105,28 @@ def _line(one: Mapping[str, Any]) -> str:
     return f"{one['name']}: {one['dtype']}[{shape}]" + (f", {one['range']}" if "range" in one else "")
 
 
-def _uses(files: Sequence[Written], rows: int) -> list[str]:
-    """Return the lines of code that draw images, for the first network that makes some of latents."""
-    drawing = [one for one in files if "latents" in one.exported.inputs and one.suffix in _USES]
-    if not drawing:
-        return []
-    exported = drawing[0].exported
-    count = rows
-    values = {
-        "latents": f'np.random.default_rng(0).normal(size=({count}, {{}})).astype("float32")',
-        "labels": f'np.arange({count}, dtype="int32") % {max(1, exported.spec.num_classes)}',
-    }
-    lines = ["import numpy as np, tensorflow as tf, keras"]
-    for name, one in exported.inputs.items():
-        size = one.shape[-1] if one.shape.rank else 0
-        lines.append(f"{name} = {values.get(name, '...').format(size)}")
-    for file in drawing:
-        if file.exported is exported:
-            shape = [count, *exported.spec.image_shape]
-            lines += [f"# {file.place.name}", _use(file, list(exported.inputs), shape)]
-    last = "np.round(np.clip(images * 127.5 + 127.5, 0, 255)).astype(np.uint8)  # as a picture file holds them"
-    return [*lines, f"pixels = {last}"]
+def _uses(files: Sequence[Written], networks: Mapping[str, Any], rows: int) -> list[str]:
+    """Return code that draws `rows` images from each file of the first network that makes some of latents."""
+    for name, network in networks.items():
+        drawing = [one for one in files if one.exported.name == name and one.suffix in _USES]
+        inputs, outputs = ([one["name"] for one in network[key]] for key in ("inputs", "outputs"))
+        if drawing and set(inputs) <= {"latents", "labels"} and outputs == ["images"]:
+            exported = drawing[0].exported
+            made = {
+                "latents": f"np.random.default_rng(0).normal(size=({rows}, {network['inputs'][0]['shape'][-1]}))",
+                "labels": f"np.arange({rows}) % {max(1, exported.spec.num_classes)}",
+            }
+            return [
+                "import numpy as np, tensorflow as tf, keras",
+                *(f'{one["name"]} = ({made[one["name"]]}).astype("{one["dtype"]}")' for one in network["inputs"]),
+                *(_use(file, inputs, [rows, *exported.spec.image_shape]) for file in drawing),
+                "pixels = np.round(np.clip(images * 127.5 + 127.5, 0, 255)).astype(np.uint8)  # as in a picture file",
+            ]
+    return []
 
 
 def _use(file: Written, names: list[str], shape: list[int]) -> str:
-    return _USES[file.suffix].format(
+    return f"# {file.place.name}\n" + _USES[file.suffix].format(
         file=file.place.name,
         values=", ".join(names),
         tensors=", ".join(f"{name}=tf.constant({name})" for name in names),

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from components.errors import storage_fault
 from components.interfaces import UserError
 from pipeline.exporting.networks import Exported, as_uint8
 
@@ -53,11 +54,11 @@ def _saved_model(exported: Exported, model: keras.Model, place: Path, rows: int)
         return {**outputs, "uint8": as_uint8(outputs["images"])} if "images" in outputs else outputs
 
     shutil.rmtree(place, ignore_errors=True)
-    archive = keras.export.ExportArchive()
-    archive.track(model)
-    archive.add_endpoint("serve", serve, input_signature=list(exported.inputs.values()))
+    module = tf.Module()
+    module.held = [variable.value for variable in model.variables]
+    module.serve = tf.function(serve, input_signature=list(exported.inputs.values()), autograph=False)
     with _quiet():
-        archive.write_out(str(place), verbose=False)
+        tf.saved_model.save(module, str(place), signatures=module.serve)
 
 
 def _stablehlo(exported: Exported, model: keras.Model, place: Path, rows: int) -> None:
@@ -84,11 +85,24 @@ def _stablehlo(exported: Exported, model: keras.Model, place: Path, rows: int) -
 
 
 def _onnx(exported: Exported, model: keras.Model, place: Path, rows: int) -> None:
-    """Write ONNX by tf2onnx, with the network's inputs and outputs by name and an open batch."""
+    """Write ONNX by tf2onnx, with the network's inputs and outputs by name and an open batch.
+
+    Raises:
+      UserError: something in the network that the converter does not know.
+    """
     inputs = [keras.Input(one.shape[1:], dtype=one.dtype.name, name=one.name) for one in exported.inputs.values()]
     named = keras.Model(inputs, exported.function(model)(*inputs))
-    with _quiet():
-        named.export(str(place), format="onnx", verbose=False)
+    named(list(exported.examples(1).values()))  # Keras exports no model that has not been called
+    try:
+        with _quiet():
+            named.export(str(place), format="onnx", verbose=False)
+    except Exception as error:
+        if storage_fault(error):
+            raise
+        raise UserError(
+            f"An ONNX file must be made of operations that tf2onnx knows. It cannot convert {exported.name!r}: {error}. "
+            "Leave onnx out of --formats, or train in Experiment.precision = 'float32' where that is the cause."
+        ) from error
 
 
 _FORMATS: Mapping[str, tuple[Format, ...]] = {

@@ -97,7 +97,8 @@ def networks_of(networks: Networks, averages: Mapping[str, keras.Model]) -> list
             if not getattr(model, "inputs", None):
                 raise UserError(
                     f"An exported network has known inputs. Received {name!r}, a {type(network).__name__} that names "
-                    "none. Build it as keras.Model(inputs, outputs), or give it the method of components.interfaces.Composed."
+                    "none. Build it as keras.Model(inputs, outputs), or give it the method of "
+                    "components.interfaces.Composed."
                 )
             found.append(Exported(name=called, model=model, weights=weights, spec=networks.spec))
     return found
