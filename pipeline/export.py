@@ -38,6 +38,7 @@ def export(workdir: str, *, checkpoint: str, formats: str, num_images: int, outp
     folder = RunFolder(workdir)
     folder.require_run()
     run = restored(folder, checkpoint)
+    _require_precision(kinds, run.experiment.precision)
     networks = networks_of(run.networks, run.stepper.averages)
     models = {one.name: _form(one.model, kinds) for one in networks}
     place = Path(output) if output else folder.path / "export"
@@ -47,6 +48,16 @@ def export(workdir: str, *, checkpoint: str, formats: str, num_images: int, outp
     described.write(place, results, run=facts, rows=num_images)
     print(f"Step {run.step}, in {place}; each file was loaded in a process without this project:")
     return _tell(results)
+
+
+def _require_precision(kinds: Iterable[Format], precision: str) -> None:
+    """Refuse formats that hold no network of this precision."""
+    for kind in kinds:
+        if kind.precisions and precision not in kind.precisions:
+            raise UserError(
+                f"A {kind.suffix} file needs a run of Experiment.precision = {' or '.join(map(repr, kind.precisions))}: "
+                f"its runtimes compute in no other. Received a run in {precision}. Leave that format out of --formats."
+            )
 
 
 def _form(model: keras.Model, kinds: Iterable[Format]) -> keras.Model:

@@ -29,12 +29,14 @@ class Format(NamedTuple):
       write: writes it.
       plain: whether the file refers to the classes of layers, so that all must be Keras's own.
       needs: packages that must be installed beside the project.
+      precisions: of the runs whose networks it can hold; empty: any.
     """
 
     suffix: str
     write: Write
     plain: bool = False
     needs: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
 
 
 def _keras(exported: Exported, model: keras.Model, place: Path, rows: int) -> None:
@@ -100,8 +102,8 @@ def _onnx(exported: Exported, model: keras.Model, place: Path, rows: int) -> Non
         if storage_fault(error):
             raise
         raise UserError(
-            f"An ONNX file must be made of operations that tf2onnx knows. It cannot convert {exported.name!r}: {error}. "
-            "Leave onnx out of --formats, or train in Experiment.precision = 'float32' where that is the cause."
+            f"An ONNX file must be made of operations that tf2onnx knows. It cannot convert {exported.name!r}: "
+            f"{error}. Leave onnx out of --formats."
         ) from error
 
 
@@ -109,7 +111,7 @@ _FORMATS: Mapping[str, tuple[Format, ...]] = {
     "keras": (Format(".keras", _keras, plain=True), Format(".weights.h5", _weights, plain=True)),
     "saved_model": (Format(".saved_model", _saved_model),),
     "stablehlo": (Format(".stablehlo", _stablehlo),),
-    "onnx": (Format(".onnx", _onnx, needs=("tf2onnx", "onnx", "onnxruntime")),),
+    "onnx": (Format(".onnx", _onnx, needs=("tf2onnx", "onnx", "onnxruntime"), precisions=("float32",)),),
 }
 
 
