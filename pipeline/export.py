@@ -55,7 +55,7 @@ def _require_precision(kinds: Iterable[Format], precision: str) -> None:
     for kind in kinds:
         if kind.precisions and precision not in kind.precisions:
             raise UserError(
-                f"A {kind.suffix} file needs a run of Experiment.precision = {' or '.join(map(repr, kind.precisions))}: "
+                f"A {kind.suffix} file needs a run whose Experiment.precision is {' or '.join(kind.precisions)}, since "
                 f"its runtimes compute in no other. Received a run in {precision}. Leave that format out of --formats."
             )
 

@@ -73,7 +73,7 @@ class ConditionalBatchNorm(layers.Layer):
         """Return the rows of `table` float[K, C] as float[B, 1, ..., C]."""
         look_up = layers.Embedding(*table.shape, dtype=self.dtype_policy)
         rows = look_up(labels)
-        look_up.set_weights([table])
+        look_up.set_weights([table.numpy()])
         shape = (*(1,) * (len(maps.shape) - 2), maps.shape[-1])
         return layers.Reshape(shape, dtype=self.dtype_policy)(rows)
 

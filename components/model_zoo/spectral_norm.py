@@ -66,8 +66,8 @@ class SpectralNorm(keras.layers.Wrapper):
         """
         layer = type(self.layer).from_config(self.layer.get_config())
         outputs = layer(inputs)
-        kernel = self._kernel / tf.maximum(self.sigma(), _LEAST)
-        layer.set_weights([kernel if weight is self._kernel else weight for weight in self.layer.weights])
+        kernel = (tf.convert_to_tensor(self._kernel) / tf.maximum(self.sigma(), _LEAST)).numpy()
+        layer.set_weights([kernel if weight is self._kernel else weight.numpy() for weight in self.layer.weights])
         return outputs
 
     def compute_output_shape(self, input_shape):

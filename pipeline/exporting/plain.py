@@ -36,11 +36,6 @@ def plain(network: keras.Model) -> keras.Model:
         network = _one_pass(network)
         if was_plain:  # and so this pass only made copies of layers that belonged to an opened one
             break
-    if strangers := sorted(set(_foreign(keras.saving.serialize_keras_object(network)))):
-        raise NotPlainError(
-            f"A Keras file must refer to Keras alone. The network {network.name!r} refers to {', '.join(strangers)}. "
-            "Use something of Keras's in its place."
-        )
     return network
 
 
@@ -61,7 +56,7 @@ def _one_pass(network: keras.Model) -> keras.Model:
         if isinstance(operation, keras.Model):
             copies[id(operation)] = _one_pass(operation)
             return copies[id(operation)](*args, **kwargs)
-        copy = copies[id(operation)] = type(operation).from_config(operation.get_config())
+        copy = copies[id(operation)] = _copy(operation)
         outputs = copy(*args, **kwargs)
         if getattr(operation, "weights", ()):
             copy.set_weights(operation.get_weights())
@@ -73,6 +68,21 @@ def _one_pass(network: keras.Model) -> keras.Model:
             x = called(layer, x)
         return keras.Model(first, x, name=network.name)
     return keras.models.clone_model(network, clone_function=lambda layer: layer, call_function=called)
+
+
+def _copy(operation: Any) -> Any:
+    """Return a new layer or op like one of Keras's own, without weights yet."""
+    config = operation.get_config()
+    strangers = sorted(set(_foreign(config)))
+    try:
+        if not strangers:
+            return type(operation).from_config(config)
+    except (TypeError, ValueError):  # a function without a name
+        strangers = ["something that has no name"]
+    raise NotPlainError(
+        f"A Keras file must refer to Keras alone. The layer {operation.name!r}, a {type(operation).__name__}, refers "
+        f"to {', '.join(strangers)}. Use something of Keras's in its place."
+    )
 
 
 def _opened(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -116,7 +126,7 @@ def operations(network: keras.Model) -> Iterator[Any]:
 
 
 def _foreign(config: Any) -> Iterator[str]:
-    """Yield what a serialised model refers to outside of Keras."""
+    """Yield what a layer's config refers to outside of Keras."""
     if isinstance(config, dict):
         module, registered = config.get("module"), str(config.get("registered_name") or "")
         of_keras = module is None or str(module).partition(".")[0] == "keras"
