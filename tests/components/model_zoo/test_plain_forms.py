@@ -114,6 +114,8 @@ def test_plain_form_does_not_follow_the_weights_of_the_layer() -> None:
 def test_vae_parts_draw_and_reconstruct_what_the_sampler_does(conditional) -> None:
     spec = toy_spec(4, 6, 2, num_classes=K)
     vae = vae_networks.dense(spec, latent_dim=2, hidden=3, conditional=conditional)
+    for weight in vae.weights:
+        weight.assign(np.random.default_rng(weight.shape[0]).normal(scale=0.5, size=weight.shape))
     sampler, parts = VAESampler(Networks({"vae": vae}, spec), chunk_size=B), vae.parts()
     assert set(parts) == {"generator", "encoder", "reconstruction"}
     labels = np.arange(B, dtype="int32") % K
@@ -124,4 +126,5 @@ def test_vae_parts_draw_and_reconstruct_what_the_sampler_does(conditional) -> No
     np.testing.assert_array_equal(as_uint8(parts["generator"]([latents, labels])), reconstructed)
     # The sampler's pixels are rounded from [0, 1], those of the part from [-1, 1]: halves may fall either way.
     expected = sampler.reconstruct(images, labels=labels.tolist())
-    assert np.abs(reconstructed.numpy().astype(int) - expected).max() <= 1 and len(np.unique(expected)) > 20
+    assert np.abs(reconstructed.numpy().astype(int) - expected).max() <= 1
+    assert len(np.unique(expected)) > 50
