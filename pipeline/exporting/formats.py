@@ -136,9 +136,9 @@ def chosen(text: str) -> list[Format]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep converters from telling what they do; their errors pass."""
+    """Keep converters from telling what they do; what they raise passes."""
     before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
+    logging.disable(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -14,6 +14,7 @@ RANGES = {
     "latents": "standard normal",
     "labels": "classes, from 0",
     "images": "-1 to 1",
+    "reconstruction": "-1 to 1",
     "uint8": "0 to 255, the images as a file holds them: round(clip(images * 127.5 + 127.5, 0, 255))",
 }
 
@@ -47,12 +48,17 @@ class Exported:
         return found
 
     def named(self, outputs: Any) -> dict[str, Any]:
-        """Return the model's outputs by name, names in order; a single image is "images"."""
+        """Return the model's outputs by name, names in order.
+
+        A single image is "images", and "reconstruction" where images are also taken: names are unique in a graph.
+        """
         if isinstance(outputs, Mapping):
             return {name: outputs[name] for name in sorted(outputs)}
         if isinstance(outputs, list | tuple):
             return {f"output_{index}": one for index, one in enumerate(outputs)}
-        return {"images" if tuple(outputs.shape[1:]) == self.spec.image_shape else "outputs": outputs}
+        if tuple(outputs.shape[1:]) != self.spec.image_shape:
+            return {"outputs": outputs}
+        return {"reconstruction" if "images" in self.inputs else "images": outputs}
 
     def function(self, model: keras.Model) -> Callable[..., dict[str, Any]]:
         """Return `model`, this one or its equal, as a function from inputs in their order to named outputs."""
