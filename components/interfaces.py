@@ -138,6 +138,30 @@ def latent_dim(generator: keras.Model) -> int:
     return int(shapes[0][0])
 
 
+@runtime_checkable
+class Portable(Protocol):
+    """What a layer that is not Keras's own offers, so that a network with it is exported as a file that others load.
+
+    A layer without weights whose `call` is written with keras.ops needs no such method: its call is taken.
+    """
+
+    def as_plain(self, inputs: Any) -> Any:
+        """Return what the layer makes of symbolic `inputs` in inference, by means of Keras's layers and ops alone.
+
+        Layers made for it get this one's `dtype_policy`, and its weights as they are now.
+        """
+        ...
+
+
+@runtime_checkable
+class Composed(Protocol):
+    """What a model that is several networks in one offers beside, so that each of them is exported."""
+
+    def parts(self) -> Mapping[str, keras.Model]:
+        """Return {name: functional model over the same variables}, as NetworkFactory says; images are in [-1, 1]."""
+        ...
+
+
 # --- randomness ------------------------------------------------------------------------------------------------------
 
 

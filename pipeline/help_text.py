@@ -15,6 +15,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Using a run": {
         **{"checkpoint": "=STEP", "seed": "=N", "num_images": "=N", "labels": "=CLASSES", "truncation": "=X"},
         "output": "=PLACE",
+        "formats": "=NAMES",
     },
     "Interpolate, traverse, neighbours, film": {
         **{"rows": "=N", "columns": "=N", "path": "", "class_change": "", "around": "", "frame_milliseconds": "=N"},

@@ -30,9 +30,7 @@ _MODE = flags.DEFINE_enum(
     "mode",
     "train",
     list(modes.NAMES),
-    "What to do. All but train need only --workdir. reconstruct: real images and what an autoencoder makes of them; "
-    "interpolate: paths between samples; traverse: one latent at a time; neighbours: samples beside the nearest "
-    "training images; film: the pictures drawn in training, one after the other.",
+    f"What to do. All but train need only --workdir. {modes.told()}.",
 )
 _STRATEGY = flags.DEFINE_string(
     "strategy", None, "auto, tpu, mirrored, multi_worker, one_device or cpu:N; overrides the gin file."
@@ -61,7 +59,7 @@ _OUTPUT = flags.DEFINE_string(
     "output",
     None,
     "FILE.png (a grid), FILE.npz, or a folder of PNG files; of interpolate and traverse also FILE.gif or FILE.apng (a "
-    "film). film: FILE.gif or FILE.png. Without it: sample.png, reconstruction.png, ... in --workdir.",
+    "film). film: FILE.gif or FILE.png. export: a folder. Without it: sample.png, export/, ... in --workdir.",
 )
 _PATH = flags.DEFINE_enum(
     "path",
@@ -86,6 +84,12 @@ _COLUMNS = flags.DEFINE_integer(
 )
 _FRAME_MILLISECONDS = flags.DEFINE_integer(
     "frame_milliseconds", None, "How long a film shows each picture, a multiple of 10. Without it: 200.", lower_bound=20
+)
+_FORMATS = flags.DEFINE_string(
+    "formats",
+    "keras,saved_model,stablehlo",
+    "Of exported files, with commas between: keras, saved_model, stablehlo, onnx (needs the extra of that name). "
+    "--num_images is the batch of stablehlo.",
 )
 _HELP = flags.DEFINE_bool("help", False, "Print this.", short_name="h")
 

@@ -14,10 +14,12 @@ class Mode:
 
     Attributes:
       place: "MODULE:FUNCTION"; imported when the mode is asked for, since the command line answers without TensorFlow.
+      doc: what it does, or shows, in a few words.
       flags: beside --workdir; the function is called as FUNCTION(workdir, FLAG=value, ...) and returns the exit status.
     """
 
     place: str
+    doc: str
     flags: tuple[str, ...]
 
     def function(self) -> Callable[..., int]:
@@ -28,23 +30,42 @@ class Mode:
 
 OF_TRAINING = ("gin_file", "gin_param", "strategy", "dry_run", "require_accelerator", "overwrite", "force_resume")
 USING_A_RUN: Mapping[str, Mode] = {
-    "sample": Mode("pipeline.sample:sample", ("checkpoint", "seed", "num_images", "labels", "truncation", "output")),
-    "reconstruct": Mode("pipeline.reconstruct:reconstruct", ("checkpoint", "seed", "num_images", "output")),
+    "sample": Mode(
+        "pipeline.sample:sample",
+        "draw images",
+        ("checkpoint", "seed", "num_images", "labels", "truncation", "output"),
+    ),
+    "reconstruct": Mode(
+        "pipeline.reconstruct:reconstruct",
+        "real images and what an autoencoder makes of them",
+        ("checkpoint", "seed", "num_images", "output"),
+    ),
     "interpolate": Mode(
         "pipeline.interpolate:interpolate",
-        (
-            *("checkpoint", "seed", "labels", "truncation", "path", "class_change", "rows", "columns", "output"),
-            "frame_milliseconds",
-        ),
+        "paths between samples",
+        ("checkpoint", "seed", "labels", "truncation", "path", "class_change", "rows", "columns", "output")
+        + ("frame_milliseconds",),
     ),
     "traverse": Mode(
         "pipeline.traverse:traverse",
+        "one latent at a time",
         ("checkpoint", "seed", "labels", "around", "rows", "columns", "output", "frame_milliseconds"),
     ),
     "neighbours": Mode(
-        "pipeline.neighbours:neighbours", ("checkpoint", "seed", "labels", "truncation", "rows", "columns", "output")
+        "pipeline.neighbours:neighbours",
+        "samples beside the nearest training images",
+        ("checkpoint", "seed", "labels", "truncation", "rows", "columns", "output"),
     ),
-    "film": Mode("pipeline.film:film", ("output", "frame_milliseconds")),
+    "film": Mode(
+        "pipeline.film:film",
+        "the pictures drawn in training, one after the other",
+        ("output", "frame_milliseconds"),
+    ),
+    "export": Mode(
+        "pipeline.export:export",
+        "networks as files that load without this project",
+        ("checkpoint", "formats", "num_images", "output"),
+    ),
 }
 NAMES = ("train", *USING_A_RUN)
 
@@ -57,3 +78,8 @@ def flags_of(mode: str) -> tuple[str, ...]:
 def with_flag(flag: str) -> list[str]:
     """Return the modes in which a flag has an effect."""
     return [mode for mode in NAMES if flag in flags_of(mode)]
+
+
+def told() -> str:
+    """Return what each mode does, in one line."""
+    return "; ".join(f"{name}: {mode.doc}" for name, mode in USING_A_RUN.items())

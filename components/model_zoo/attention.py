@@ -46,6 +46,11 @@ class GatedSum(layers.Layer):
         x, addition = inputs
         return x + self.gamma * addition
 
+    def as_plain(self, inputs):
+        """Return the same with gamma as a constant; see `interfaces.Portable`."""
+        x, addition = inputs
+        return x + float(self.gamma) * addition
+
     def compute_output_shape(self, input_shape):
         """Return the shape of x."""
         return input_shape[0]

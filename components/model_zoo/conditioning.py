@@ -50,6 +50,13 @@ class ClassEmbedding(keras.layers.Embedding):
         vectors = keras.ops.cast(self.embeddings, self.compute_dtype)
         return keras.ops.matmul(class_mixture.rows(labels, self.input_dim, self.compute_dtype), vectors)
 
+    def as_plain(self, labels):
+        """Return the same by Keras's own look-up; see `interfaces.Portable`."""
+        look_up = keras.layers.Embedding(self.input_dim, self.output_dim, dtype=self.dtype_policy)
+        vectors = look_up(labels)
+        look_up.set_weights([self.embeddings.numpy()])
+        return vectors
+
 
 @keras.saving.register_keras_serializable("gantry")
 class LabelStripes(keras.layers.Layer):

@@ -61,6 +61,23 @@ class ConditionalBatchNorm(layers.Layer):
         """Return the maps' shape."""
         return input_shape[0]
 
+    def as_plain(self, inputs):
+        """Return the same by look-ups of gain and bias; see `interfaces.Portable`."""
+        maps, labels = inputs
+        norm = layers.BatchNormalization.from_config(self.norm.get_config())
+        normalised = norm(maps)
+        norm.set_weights(self.norm.get_weights())
+        scaled = layers.Multiply(dtype=self.dtype_policy)([normalised, self._of_class(self.gain, maps, labels)])
+        return layers.Add(dtype=self.dtype_policy)([scaled, self._of_class(self.bias, maps, labels)])
+
+    def _of_class(self, table, maps: keras.KerasTensor, labels: keras.KerasTensor) -> keras.KerasTensor:
+        """Return the rows of `table` float[K, C] as float[B, 1, ..., C]."""
+        look_up = layers.Embedding(*table.shape, dtype=self.dtype_policy)
+        rows = look_up(labels)
+        look_up.set_weights([table.numpy()])
+        shape = (*(1,) * (len(maps.shape) - 2), maps.shape[-1])
+        return layers.Reshape(shape, dtype=self.dtype_policy)(rows)
+
     def get_config(self) -> dict:
         """Return what makes an equal layer."""
         settings = {name: getattr(self, name) for name in ("num_classes", "momentum", "synchronized")}

@@ -59,6 +59,17 @@ class SpectralNorm(keras.layers.Wrapper):
         """Return the estimate float32[] of the largest singular value, after one more step than is kept."""
         return self._power_step()[1]
 
+    def as_plain(self, inputs):
+        """Return what a layer of the same kind makes of `inputs`, with the normalised kernel as its own.
+
+        See `interfaces.Portable`.
+        """
+        layer = type(self.layer).from_config(self.layer.get_config())
+        outputs = layer(inputs)
+        kernel = (tf.convert_to_tensor(self._kernel) / tf.maximum(self.sigma(), _LEAST)).numpy()
+        layer.set_weights([kernel if weight is self._kernel else weight.numpy() for weight in self.layer.weights])
+        return outputs
+
     def compute_output_shape(self, input_shape):
         """Return the layer's."""
         return self.layer.compute_output_shape(input_shape)

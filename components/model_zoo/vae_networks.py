@@ -79,6 +79,24 @@ class SingleGraphVAE(keras.Model):
         logits = self.decoder(self._told(latents, labels), training=training)
         return logits, divergence_from_prior(mean, log_variance)
 
+    def parts(self) -> dict[str, keras.Model]:
+        """Return "generator", "encoder" and "reconstruction" (from the posterior's mean); see `interfaces.Composed`."""
+        shape = self.encoder.inputs[0].shape[1:]
+        images, labels = network_inputs("images", shape)
+        mean, log_variance = self.encoder(self._told(layers.Rescaling(0.5, 0.5, dtype="float32")(images), labels))
+        posterior = {"mean": mean, "log_variance": log_variance}
+
+        def shown(latents: keras.KerasTensor, labels: keras.KerasTensor) -> keras.KerasTensor:
+            pixels = layers.Activation("sigmoid", dtype="float32")(self.decoder(self._told(latents, labels)))
+            return layers.Reshape(shape, dtype="float32")(layers.Rescaling(2.0, -1.0, dtype="float32")(pixels))
+
+        latents, told = network_inputs("latents", (self.latent_dim,))
+        return {
+            "generator": keras.Model([latents, told], shown(latents, told), name="generator"),
+            "encoder": keras.Model([images, labels], posterior, name="encoder"),
+            "reconstruction": keras.Model([images, labels], shown(mean, labels), name="reconstruction"),
+        }
+
     def _told(self, first: tf.Tensor, labels: tf.Tensor | None) -> tf.Tensor | list[tf.Tensor]:
         """Return the input of either half."""
         if not self.conditional:

@@ -1,11 +1,19 @@
 """Every shipped gin file, found by looking: builds, has no idle binding, trains, saves and restores."""
 
+import contextlib
+import zipfile
+from collections.abc import Iterator
+
+import keras
 import numpy as np
 import pytest
 
+from components.interfaces import Networks
 from components.stepper import strategy
 from pipeline import configs
 from pipeline.build import Run, build
+from pipeline.exporting.networks import networks_of
+from pipeline.exporting.plain import plain
 
 _TINY = ["TRAIN_STEPS = 2", "GLOBAL_BATCH_SIZE = 8", "LATENT_DIM = 3", "tfds_source.TFDSSource.name = 'mnist_5k'"]
 
@@ -23,9 +31,13 @@ _NARROW_RESNET = [
 ]
 
 
-def _run(name: str, hardware: str, folder) -> Run:
+def _config(name: str) -> configs.Config:
     is_resnet = any(one.part == "resnet.generator" for one in configs.parse([name]).settings())
-    config = configs.parse([name], _TINY + (_NARROW_RESNET if is_resnet else []))
+    return configs.parse([name], _TINY + (_NARROW_RESNET if is_resnet else []))
+
+
+def _run(name: str, hardware: str, folder) -> Run:
+    config = _config(name)
     experiment = config.experiment()
     run = build(
         experiment,
@@ -80,6 +92,47 @@ def test_gin_file_trains_saves_and_restores(name, hardware, tmp_path) -> None:
             and images.shape[1:] == again.networks.spec.image_shape
             and len(images) % columns == 0
         )
+
+
+def _of_plain_keras() -> list:
+    """Return every file; the fast set takes one."""
+    marks = {"quickstart": []}
+    return [pytest.param(name, marks=marks.get(name, [pytest.mark.slow])) for name in configs.shipped()]
+
+
+@pytest.mark.parametrize("name", _of_plain_keras())
+def test_gin_files_networks_load_where_keras_knows_no_layer_of_this_project(name, tmp_path) -> None:
+    experiment = _config(name).experiment()
+    spec = experiment.data.spec
+    made = Networks({name: make(spec) for name, make in experiment.networks.items()}, spec)
+    random = np.random.default_rng(0)
+    networks = networks_of(made, {})
+    assert {one.name.partition("_")[0] for one in networks} == set(made)
+    for one in networks:
+        for variable in one.model.trainable_variables:  # what starts at 0 or 1 must not hide a fault
+            variable.assign(variable + random.normal(scale=0.1, size=variable.shape))
+        place = tmp_path / f"{one.name}.keras"
+        plain(one.model).save(place)
+        with zipfile.ZipFile(place) as file:
+            config = file.read("config.json").decode()
+        assert "components" not in config and "gantry" not in config
+        with _knowing_no_class_of_ours():
+            loaded = keras.models.load_model(place)
+        inputs = one.examples(5)
+        outputs = one.named(loaded(list(inputs.values()), training=False))
+        for key, value in one.answers(inputs).items():
+            np.testing.assert_allclose(outputs[key], value, rtol=1e-6, atol=1e-6)
+
+
+@contextlib.contextmanager
+def _knowing_no_class_of_ours() -> Iterator[None]:
+    registered = keras.saving.get_custom_objects()
+    kept = dict(registered)
+    registered.clear()
+    try:
+        yield
+    finally:
+        registered.update(kept)
 
 
 @pytest.mark.parametrize("name", configs.shipped())

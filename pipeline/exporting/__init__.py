@@ -1,0 +1,1 @@
+"""What mode export writes: networks in forms that need nothing of this project, each checked in a clean process."""
