@@ -1,6 +1,6 @@
 """What the parts of a run promise each other.
 
-This is the only module that all areas share: a part imports it and its own area, never a sibling. Read it from top
+All areas share this module: a part imports it, the few beside it, and its own area, never a sibling. Read it from top
 to bottom and you have read the architecture: data come as `Batch`, networks are made from a `DataSpec`, an `Objective`
 turns networks and a batch into one loss per example and player, a training step is an ordered list of `Update`s, and
 the `Stepper` runs it.
@@ -9,8 +9,6 @@ Shape letters: B examples of one replica, H W C image, Z latent, K classes, N im
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypedDict, runtime_checkable
 
@@ -19,6 +17,14 @@ import tensorflow as tf
 from annotated_types import Ge, Gt, Lt
 
 from components.errors import UserError as UserError
+
+# The draws and the memory of one move: a text of their own, imported from here.
+from components.moment import Memory as Memory
+from components.moment import Moment as Moment
+from components.moment import Random as Random
+from components.moment import current_memory as current_memory
+from components.moment import current_random as current_random
+from components.moment import happening_at as happening_at
 
 # Annotations carry ranges: a configuration is checked against them before anything is built.
 Positive = Annotated[int, Gt(0)]
@@ -160,91 +166,6 @@ class Composed(Protocol):
     def parts(self) -> Mapping[str, keras.Model]:
         """Return {name: functional model over the same variables}, as NetworkFactory says; images are in [-1, 1]."""
         ...
-
-
-# --- randomness ------------------------------------------------------------------------------------------------------
-
-
-class Random(Protocol):
-    """Stateless draws of one update, keyed by (run seed, update, purpose, step, repeat).
-
-    A draw is made for the whole global batch and a replica takes its own rows, so the numbers depend neither on how
-    many replicas there are nor on what was drawn before. The same purpose gives the same numbers.
-    """
-
-    @property
-    def shared(self) -> "Random":
-        """Draws that all updates of a step have in common."""
-        ...
-
-    def normal(self, purpose: str, shape: Sequence[int] = ()) -> tf.Tensor:
-        """Return float32[B, *shape], standard normal."""
-        ...
-
-    def uniform(self, purpose: str, shape: Sequence[int] = ()) -> tf.Tensor:
-        """Return float32[B, *shape], uniform in [0, 1)."""
-        ...
-
-    def integers(self, purpose: str, upper: int, shape: Sequence[int] = ()) -> tf.Tensor:
-        """Return int32[B, *shape], uniform in [0, upper)."""
-        ...
-
-    def occasion(self, purpose: str) -> str:
-        """Return `purpose/n` with n counting the calls, for draws that must differ from one call to the next."""
-        ...
-
-    @property
-    def step(self) -> tf.Tensor:
-        """The step being run, int64[], for what changes in the course of training."""
-        ...
-
-
-class Memory(Protocol):
-    """Numbers that an update keeps from one step to the next; they are saved with the run."""
-
-    def average(self, name: str, values: tf.Tensor, *, decay: float | tf.Tensor) -> tf.Tensor:
-        """Return the moving average float32[] as it stood before this move; it starts at 0 and has no gradient.
-
-        Afterwards it is decay * average + (1 - decay) * the mean of `values` float32[B] over the global batch.
-        """
-        ...
-
-
-class Moment(NamedTuple):
-    """What belongs to one move of one update."""
-
-    random: Random
-    memory: Memory
-
-
-_MOMENT: ContextVar[Moment | None] = ContextVar("moment", default=None)
-
-
-@contextmanager
-def happening_at(moment: Moment) -> Iterator[None]:
-    """Let layers that draw in training (dropout) and losses that remember find theirs: they get no argument for it."""
-    token = _MOMENT.set(moment)
-    try:
-        yield
-    finally:
-        _MOMENT.reset(token)
-
-
-def current_random() -> Random:
-    """Return the `Random` of the update being computed; raises RuntimeError outside of one."""
-    return _current("A layer draws random numbers only inside an update. Call the network with training=False.").random
-
-
-def current_memory() -> Memory:
-    """Return the `Memory` of the update being computed; raises RuntimeError outside of one."""
-    return _current("A loss remembers only inside an update.").memory
-
-
-def _current(rule: str) -> Moment:
-    moment = _MOMENT.get()
-    if moment is None:
-        raise RuntimeError(rule)
-    return moment
 
 
 # --- losses ----------------------------------------------------------------------------------------------------------
