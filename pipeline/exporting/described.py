@@ -92,8 +92,9 @@ def _readme(files: Sequence[Written], networks: Mapping[str, Any], told: Mapping
     lines += [
         "Each file was loaded in a process without the project that trained it; export.json tells by how much its",
         "outputs differ from those of the run's own network at most, as a share of the largest number. Inputs and",
-        "outputs stand in the order above; N is any number of rows, but a .stablehlo takes",
-        f"{rows}. A .weights.h5 holds the weights of the .keras beside it. Python that draws images:",
+        f"outputs stand in the order above. N is any number of rows, but a .stablehlo takes {rows}.",
+        "A .weights.h5 holds the weights of the .keras beside it. The signature of a .saved_model gives images as",
+        '"uint8" too, as a picture file holds them. Python that draws images:',
         "",
         *_uses(files, networks, rows),
     ]

@@ -15,7 +15,6 @@ RANGES = {
     "labels": "classes, from 0",
     "images": "-1 to 1",
     "reconstruction": "-1 to 1",
-    "uint8": "0 to 255, the images as a file holds them: round(clip(images * 127.5 + 127.5, 0, 255))",
 }
 
 
