@@ -44,12 +44,16 @@ _DRY_RUN = flags.DEFINE_bool(
 _REQUIRE_ACCELERATOR = flags.DEFINE_bool("require_accelerator", False, "Refuse to train without a TPU or GPU.")
 _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Delete the run that --workdir holds and start anew.")
 _FORCE_RESUME = flags.DEFINE_bool("force_resume", False, "Go on with a run though its configuration has changed.")
-_CHECKPOINT = flags.DEFINE_string("checkpoint", "latest", "Which weights: latest, or a step.")
+_CHECKPOINT = flags.DEFINE_string(
+    "checkpoint", "latest", "Which weights: latest, or a step; for evaluate also best, by --best_by."
+)
 _SEED = flags.DEFINE_integer(
     "seed", 0, "Of the latents, or of the choice of real images. (That of a training is the macro SEED.)"
 )
 _NUM_IMAGES = flags.DEFINE_integer("num_images", 100, "How many images.", lower_bound=1)
 _LABELS = flags.DEFINE_string("labels", "balanced", "balanced, a class (3), or classes in turn (0,1,2); for sample.")
+_WATCH = flags.DEFINE_bool("watch", False, "Evaluate each new checkpoint until the training has ended.")
+_BEST_BY = flags.DEFINE_string("best_by", "frechet_distance", "The metric by which the best checkpoint is named.")
 _OUTPUT = flags.DEFINE_string(
     "output",
     None,

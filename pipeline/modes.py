@@ -30,6 +30,7 @@ OF_TRAINING = ("gin_file", "gin_param", "strategy", "dry_run", "require_accelera
 USING_A_RUN: Mapping[str, Mode] = {
     "sample": Mode("pipeline.sample:sample", ("checkpoint", "seed", "num_images", "labels", "output")),
     "reconstruct": Mode("pipeline.reconstruct:reconstruct", ("checkpoint", "seed", "num_images", "output")),
+    "evaluate": Mode("pipeline.evaluate:evaluate", ("checkpoint", "gin_param", "watch", "best_by")),
 }
 NAMES = ("train", *USING_A_RUN)
 

@@ -40,7 +40,7 @@ def reconstruct(workdir: str, *, checkpoint: str, seed: int, num_images: int, ou
             f"{type(run.sampler).__name__}, which reconstructs none. Use --mode=sample, or a run such as that of "
             "vae_conv.gin."
         )
-    _require_like(run.experiment.data.spec, folder.spec())
+    require_like(run.experiment.data.spec, folder.spec())
     originals, labels = real_images(run.experiment.data, num_images, seed)
     images = run.sampler.reconstruct(originals, labels=labels.tolist() if run.networks.spec.num_classes else None)
     place = Path(output) if output else folder.path / "reconstruction.png"
@@ -91,13 +91,13 @@ def pairs_of_rows(above: np.ndarray, below: np.ndarray, columns: int) -> np.ndar
     return cells.reshape(2, -1, columns, *shape).swapaxes(0, 1).reshape(-1, *shape)
 
 
-def _require_like(found: DataSpec, trained_on: DataSpec) -> None:
+def require_like(found: DataSpec, trained_on: DataSpec) -> None:
     """Refuse data of another shape than the run was trained on, and say so where they are others."""
     for name in ("image_shape", "num_classes"):
         now, then = getattr(found, name), getattr(trained_on, name)
         if now != then:
             raise UserError(
-                f"Reconstruction needs data like those that the run was trained on. Received {found.name!r} of "
+                f"Real images must be like those that the run was trained on. Received {found.name!r} of "
                 f"{name}={now}; {trained_on.name!r} had {then}. Prepare the data of the run's config.gin again."
             )
     if found.fingerprint != trained_on.fingerprint:

@@ -46,7 +46,8 @@ class Conversion:
             wanted = " or ".join(f"uint8[N, H, W, {number}]" for number in channels)
             scale = f" in [{found.min():g}, {found.max():g}]" if found.size and found.dtype.kind in "fiu" else ""
             raise UserError(
-                f"Images to be scored must be {wanted}, from 0 to 255. Received {found.dtype}{list(found.shape)}{scale}. "
+                f"Images to be scored must be {wanted}, from 0 to 255. Received "
+                f"{found.dtype}{list(found.shape)}{scale}. "
                 "Convert images in [-1, 1] by round(127.5 * image + 127.5); bind an extractor for their channels."
             )
 

@@ -106,7 +106,7 @@ def _share(of_fake: float, of_real: float, label: int) -> float:
         return of_fake / of_real
     if of_fake:
         raise UserError(
-            f"`Diversity` is a share of that of real images. Received class {label}, whose real images are all alike to "
-            "the extractor. Use more real images, another extractor, or leave the metric out."
+            f"`Diversity` is a share of that of real images. Received class {label}, whose real images are all alike "
+            "to the extractor. Use more real images, another extractor, or leave the metric out."
         )
     return 1.0

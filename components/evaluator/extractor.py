@@ -1,7 +1,6 @@
 """What a feature extractor is, and how any number of images goes through one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np

@@ -95,8 +95,8 @@ def require_count(metric: str, needed: int, *sets: SampleSet) -> None:
     fewest = min(map(len, sets))
     if fewest < needed:
         raise UserError(
-            f"`{metric}` needs at least {needed} images a set. Received {fewest}. Raise `num_real` or `num_fake` of the "
-            "evaluator (real images are also compared half against half), or leave the metric out."
+            f"`{metric}` needs at least {needed} images a set. Received {fewest}. Raise `num_real` or `num_fake` of "
+            "the evaluator (real images are also compared half against half), or leave the metric out."
         )
 
 

@@ -1,5 +1,6 @@
 """Draws images from a generator."""
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,6 +29,14 @@ class ImageSampler:
         self._latent_dim = latent_dim(self._generator)
         self._chunk_size = chunk_size
         self._images = tf.function(self._images_of_chunk, autograph=False)
+
+    @functools.cached_property
+    def conditional(self) -> bool:
+        """Whether the images depend on the labels: tried on one latent vector a class, told its class and then 0."""
+        classes = tf.range(max(1, self._spec.num_classes))
+        latents = tf.random.stateless_normal([len(classes), self._latent_dim], [0, 0], alg="philox")
+        told, untold = (self._generator([latents, labels], training=False) for labels in (classes, 0 * classes))
+        return bool(tf.reduce_any(told != untold))
 
     def sample(self, num_images: int, *, seed: int, labels: Sequence[int] | None = None) -> np.ndarray:
         """Return uint8[N, H, W, C].

@@ -23,6 +23,7 @@ class VAESampler:
         if "vae" not in networks:
             raise UserError(f"`VAESampler` needs a network named 'vae'. Received {', '.join(networks)}.")
         self._vae = networks["vae"]
+        self.conditional = bool(getattr(self._vae, "conditional", False))
         self._spec = networks.spec
         self._chunk_size = chunk_size
         self._images = tf.function(self._images_of_chunk, autograph=False)

@@ -9,7 +9,7 @@ from toy_parts import ToySource, toy_spec
 
 from components.interfaces import UserError
 from pipeline import api
-from pipeline.reconstruct import _require_like, pairs_of_rows, real_images, reconstruct, write
+from pipeline.reconstruct import require_like, pairs_of_rows, real_images, reconstruct, write
 
 TINY = ["TRAIN_STEPS = 2", "GLOBAL_BATCH_SIZE = 8", "tfds_source.TFDSSource.name = 'mnist_5k'", "LATENT_DIM = 3"]
 LOOP = "experiment.Experiment.steps_per_loop = 1"
@@ -117,14 +117,14 @@ def test_run_of_a_gan_is_refused(tmp_path) -> None:
 
 def test_data_of_another_shape_are_refused_and_other_data_are_announced(capsys) -> None:
     spec = toy_spec()
-    _require_like(spec, spec)
+    require_like(spec, spec)
     assert not capsys.readouterr().out
-    _require_like(replace(spec, name="other", fingerprint="1"), spec)
+    require_like(replace(spec, name="other", fingerprint="1"), spec)
     told = "trained on other data: on toy (train, fingerprint 0), and these are other (train, fingerprint 1)"
     assert told in capsys.readouterr().out
     for change, words in (({"image_shape": (8, 8, 1)}, r"\(8, 8, 1\)"), ({"num_classes": 5}, "num_classes=5")):
         with pytest.raises(UserError, match=words):
-            _require_like(replace(spec, **change), spec)
+            require_like(replace(spec, **change), spec)
 
 
 def test_archive_of_data_without_labels_has_zeros(tmp_path) -> None:
