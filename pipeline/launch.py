@@ -197,11 +197,11 @@ def _actions(run: Run, folder: RunFolder, outlets: Outlets) -> list[Action]:
         _guarded(folder, actions.log(run, outlets.writers, status)),
         actions.every(experiment.sample_every, last, draw),
         actions.every(experiment.save_every, last, _guarded(folder, actions.save(run))),
-        *_evaluations(run, folder, outlets),
+        *_evaluations(run, folder, outlets, status),
     ]
 
 
-def _evaluations(run: Run, folder: RunFolder, outlets: Outlets) -> list[Action]:
+def _evaluations(run: Run, folder: RunFolder, outlets: Outlets, status: StatusLine) -> list[Action]:
     """Return the action that scores the networks where that is asked for; a checkpoint is saved before it is scored."""
     experiment = run.experiment
     if run.evaluator is None or experiment.evaluate_every is None:
@@ -210,6 +210,8 @@ def _evaluations(run: Run, folder: RunFolder, outlets: Outlets) -> list[Action]:
     def tell(step: int, values: Mapping[str, float]) -> None:
         for writer in outlets.writers:
             writer.scalars(step, values)
+        told = ", ".join(f"{name.partition('/')[2]} {value:.4g}" for name, value in list(values.items())[:4])
+        status.tell(f"evaluation at step {step}: {told}; all in {folder.evaluation}")
 
     act = actions.evaluate(run.evaluator, [tell], EvaluationFile(folder.evaluation).add)
     return [actions.every(experiment.evaluate_every, experiment.train_steps, _guarded(folder, act))]

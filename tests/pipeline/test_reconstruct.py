@@ -9,7 +9,7 @@ from toy_parts import ToySource, toy_spec
 
 from components.interfaces import UserError
 from pipeline import api
-from pipeline.reconstruct import require_like, pairs_of_rows, real_images, reconstruct, write
+from pipeline.reconstruct import pairs_of_rows, real_images, reconstruct, require_like, write
 
 TINY = ["TRAIN_STEPS = 2", "GLOBAL_BATCH_SIZE = 8", "tfds_source.TFDSSource.name = 'mnist_5k'", "LATENT_DIM = 3"]
 LOOP = "experiment.Experiment.steps_per_loop = 1"
