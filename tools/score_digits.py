@@ -3,9 +3,9 @@
     python -m pipeline.main --mode=sample --workdir=runs/quickstart --num_images=5000 --output=digits.npz
     python -m tools.score_digits digits.npz
 
-It scores a file; `--mode=evaluate` scores a run, by the same metrics. The classifier, `evaluator.classifier`, learns four
-fifths of the embedded digits; the rest measures it, and stands beside the samples as what real digits score. The Fréchet
-distance is that to the learnt digits: its unit is this classifier's own.
+It scores a file; `--mode=evaluate` scores a run, by the same metrics. The classifier, `evaluator.classifier`, learns
+four fifths of the embedded digits; the rest measures it, and stands beside the samples as what real digits score. The
+Fréchet distance is that to the learnt digits: its unit is this classifier's own.
 Exit status: 0 done; 2 a file that cannot be scored.
 """
 
