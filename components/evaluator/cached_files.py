@@ -1,5 +1,6 @@
 """Where files lie that are made or fetched once: $XDG_CACHE_HOME/gantry, or ~/.cache/gantry."""
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Callable
@@ -30,7 +31,8 @@ def write(path: Path, save: Callable[[Path], None]) -> None:
             "XDG_CACHE_HOME to another."
         ) from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
 
 
 def sha256(path: Path) -> str:

@@ -20,7 +20,7 @@ from components.interfaces import DataSource, UserError
 GRAPH = "classify_image_graph_def.pb"
 ARCHIVE = "inception-2015-12-05.tgz"
 URL = f"http://download.tensorflow.org/models/image/imagenet/{ARCHIVE}"
-_IMAGES, _POOL, _MATMUL = "Mul:0", "pool_3:0", "softmax/logits/MatMul"  # beyond the graph's own resize
+_IMAGES, _POOL, _MATMUL = "Mul:0", "pool_3", "softmax/logits/MatMul"  # beyond the graph's own resize
 _SIZE = (299, 299)
 _SECONDS = (10.0, 30.0)  # to connect, and of silence
 
@@ -120,16 +120,19 @@ def _function(graph: tf.compat.v1.GraphDef, path: Path) -> Function:
     """Return the graph as a function: float32[B, 299, 299, 3] -> features float32[B, 2048], logits float32[B, 1008]."""
 
     def compute(images: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        pool, matmul = tf.graph_util.import_graph_def(
-            graph, input_map={_IMAGES: images}, return_elements=[_POOL, _MATMUL], name=""
+        pool, kernel = tf.graph_util.import_graph_def(
+            part, input_map={_IMAGES: images}, return_elements=[f"{_POOL}:0", f"{weights}:0"], name=""
         )
         features = tf.reshape(pool, [-1, pool.shape[-1]])
-        return features, tf.matmul(features, matmul.inputs[1])  # its own rows are one image at a time
+        return features, tf.matmul(features, kernel)
 
     try:
+        weights = next(node for node in graph.node if node.name == _MATMUL).input[1].partition(":")[0]
+        # Without what follows the pool, which is built for one image at a time.
+        part = tf.compat.v1.graph_util.extract_sub_graph(graph, [_POOL, weights])
         return tf.compat.v1.wrap_function(compute, [tf.TensorSpec([None, *_SIZE, 3], tf.float32)])
-    except (ValueError, KeyError) as error:
+    except (ValueError, LookupError, StopIteration, AssertionError) as error:
         raise UserError(
             f"`Inception2015.path` must hold the graph of 2015, with {_IMAGES}, {_POOL} and {_MATMUL}. Received "
-            f"{path}: {' '.join(str(error).split())[:200]}. Fetch it anew from {URL}."
+            f"{path}: {' '.join(str(error).split())[:200] or 'not all of them'}. Fetch it anew from {URL}."
         ) from error

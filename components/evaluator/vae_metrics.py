@@ -36,7 +36,7 @@ class NegativeElbo:
             latents = mean + tf.exp(0.5 * log_variance) * noise(tuple(mean.shape), seed, number)
             mean, log_variance = (part.numpy().astype(np.float64) for part in (mean, log_variance))
             divergence = -0.5 * (1.0 + log_variance - mean**2 - np.exp(log_variance)).sum(axis=1)
-            terms.append(np.stack([vae.negative_log_likelihood(latents, images, labels), divergence]))
+            terms.append(np.stack([vae.negative_log_likelihood(latents, images, labels).numpy(), divergence]))
         reconstruction, divergence = (float(mean) for mean in np.concatenate(terms, axis=1).mean(axis=1))
         return {
             "negative_elbo": reconstruction + divergence,
@@ -66,16 +66,25 @@ class ImportanceWeightedBound:
     def measure_model(self, trained: Trained, seed: int) -> dict[str, float]:
         """Return the mean over the images."""
         vae = VAE(trained)
+
+        @tf.function(autograph=False)
+        def log_weight(
+            drawn: tf.Tensor, mean: tf.Tensor, log_variance: tf.Tensor, images: tf.Tensor, labels: tf.Tensor
+        ) -> tf.Tensor:
+            latents = mean + tf.exp(0.5 * log_variance) * drawn
+            # log p(z) - log q(z | x); the constants of the two normal densities cancel.
+            prior = 0.5 * tf.reduce_sum(log_variance + drawn**2 - latents**2, axis=1)
+            return prior - vae.negative_log_likelihood(latents, images, labels)
+
         bounds: list[np.ndarray] = []
         for number, (images, labels) in enumerate(vae.batches(self.most)):
             mean, log_variance = vae.posterior(images, labels)
-            log_weights = []
-            for draw in range(self.num_samples):
-                drawn = noise(tuple(mean.shape), seed, number * self.num_samples + draw)
-                latents = mean + tf.exp(0.5 * log_variance) * drawn
-                # log p(z) - log q(z | x); the constants of the two normal densities cancel.
-                prior = 0.5 * tf.reduce_sum(log_variance + drawn**2 - latents**2, axis=1).numpy().astype(np.float64)
-                log_weights.append(prior - vae.negative_log_likelihood(latents, images, labels))
+            draws = (
+                noise(tuple(mean.shape), seed, number * self.num_samples + draw) for draw in range(self.num_samples)
+            )
+            log_weights = [
+                log_weight(drawn, mean, log_variance, images, labels).numpy().astype(np.float64) for drawn in draws
+            ]
             highest = np.max(log_weights, axis=0)
             bounds.append(-(highest + np.log(np.exp(np.stack(log_weights) - highest).mean(axis=0))))
         return {"importance_weighted_bound": float(np.concatenate(bounds).mean())}

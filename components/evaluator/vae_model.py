@@ -43,10 +43,10 @@ class VAE:
         """Return mean and log variance, each float32[B, Z]."""
         return self.model.encoder([images, labels] if self.model.conditional else images, training=False)
 
-    def negative_log_likelihood(self, latents: tf.Tensor, images: tf.Tensor, labels: tf.Tensor) -> np.ndarray:
-        """Return float64[B] in nats, of images given latents float32[B, Z]."""
+    def negative_log_likelihood(self, latents: tf.Tensor, images: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        """Return float32[B] in nats, of images given latents float32[B, Z]."""
         logits = self.model.decoder([latents, labels] if self.model.conditional else latents, training=False)
-        return self.likelihood(logits, tf.reshape(images, [len(images), -1])).numpy().astype(np.float64)
+        return self.likelihood(logits, tf.reshape(images, [images.shape[0], -1]))
 
     def reconstructions(self, images: tf.Tensor, labels: tf.Tensor) -> np.ndarray:
         """Return pixels float64[B, H * W * C] in [0, 1], of the posteriors' means."""
