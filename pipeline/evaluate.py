@@ -42,7 +42,7 @@ def evaluate(workdir: str, *, checkpoint: str, gin_param: Sequence[str], watch: 
     else:
         steps = iter([_restore(run, folder, checkpoint, kept, best_by)])
     scored = []
-    with config.explaining(run.experiment.data):
+    with config.explaining(evaluator):
         for step in steps:
             found = evaluator.evaluate(step)
             with folder.writing(f"The evaluation of step {step} is lost."):

@@ -113,7 +113,7 @@ def assemble(
         outlets.require_previews()
     config.refuse_unused()
     if run.evaluator and experiment.evaluate_every and not is_rehearsal:
-        with config.explaining(experiment.data):
+        with config.explaining(run.evaluator):
             run.evaluator.prepare()
     return run, outlets
 

@@ -18,8 +18,8 @@ class Diversity:
     """`diversity`: mean distance of two images of a class in features, as a share of the same for real ones.
 
     It is the mean over the classes, `diversity_least` that of the least varied one; 0 is one image for ever. Where the
-    extractor reads the classes, only images that are read as theirs count: a wrong class is an error, not variety. Of a
-    model without classes it is the distance of any two images.
+    extractor reads the classes, only generated images that are read as theirs count: a wrong class is an error, not
+    variety. Of a model without classes it is the distance of any two images.
 
     Attributes:
       most_per_class: images of a class that are compared pairwise.
@@ -32,10 +32,10 @@ class Diversity:
     def measure(self, real: SampleSet, fake: SampleSet) -> dict[str, float]:
         """Return both shares; some class needs 2 images in either set."""
         require_count("Diversity", 2, real, fake)
-        shares = [
-            _share(self._distance(of_fake), self._distance(of_real), label)
-            for label, of_real, of_fake in by_class(real, fake)
-        ]
+        shares = []
+        for label, of_real, of_fake in by_class(real, fake):
+            counted = of_fake[rightly_read(of_fake)] if of_fake.classes else of_fake
+            shares.append(_share(self._distance(counted), self._distance(of_real), label))
         if not shares:
             raise UserError(
                 "`Diversity` needs a class with at least 2 images in either set. Received none. Raise `num_real` and "
@@ -44,8 +44,7 @@ class Diversity:
         return {"diversity": float(np.mean(shares)), "diversity_least": min(shares)}
 
     def _distance(self, found: SampleSet) -> float:
-        features = found.features[rightly_read(found)] if found.classes else found.features
-        return mean_distance(features[: self.most_per_class])
+        return mean_distance(found.features[: self.most_per_class])
 
 
 @dataclass(frozen=True, kw_only=True)

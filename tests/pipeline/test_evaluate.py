@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import threading
 from pathlib import Path
 
@@ -61,6 +62,7 @@ def measurement(value: float = 1.0, better="lower", **certificate) -> Measuremen
     return Measurement(value=value, spread=0.5, real=None, better=better, certificate={**facts, **certificate})
 
 
+@pytest.mark.slow
 def test_scores_in_training_are_told_to_the_writers_and_kept_with_certificates(trained) -> None:
     lines = [json.loads(line) for line in (trained.workdir / "metrics.jsonl").read_text().splitlines()]
     told = {
@@ -94,6 +96,7 @@ def test_run_that_is_scored_has_the_bits_of_one_that_is_not(trained, tmp_path) -
             np.testing.assert_array_equal(np.asarray(one.numpy()), np.asarray(other.numpy()))
 
 
+@pytest.mark.slow
 def test_mode_evaluate_gives_the_numbers_of_the_training_and_the_same_again(trained, capsys) -> None:
     before = (trained.workdir / "evaluation.json").read_bytes()
     assert call(trained.workdir) == call(trained.workdir, checkpoint="1") == 0
@@ -103,6 +106,7 @@ def test_mode_evaluate_gives_the_numbers_of_the_training_and_the_same_again(trai
     assert "Step 1, " in out and "one half of the real images against the other" in out
 
 
+@pytest.mark.slow
 def test_other_settings_and_the_best_checkpoint_are_kept_beside(trained, capsys) -> None:
     known = len(entries(trained.workdir))
     params = [
@@ -117,6 +121,7 @@ def test_other_settings_and_the_best_checkpoint_are_kept_beside(trained, capsys)
     assert len(new["metrics"]["frechet_distance"]["certificate"]["value_of_each_seed"]) == 4
 
 
+@pytest.mark.slow
 def test_files_and_tensors_score_alike(trained, tmp_path) -> None:
     _, evaluator, _ = scored_run(RunFolder(trained.workdir), [])
     images = trained.run.sampler.sample(20, seed=0)
@@ -127,6 +132,7 @@ def test_files_and_tensors_score_alike(trained, tmp_path) -> None:
     np.testing.assert_array_equal(extract(np.stack(files), labels).features, extract(images, labels).features)
 
 
+@pytest.mark.slow
 def test_run_without_an_evaluator_is_scored_by_the_default(trained, tmp_path, capsys) -> None:
     folder = tmp_path / "old"
     folder.mkdir()
@@ -141,11 +147,11 @@ def test_run_without_an_evaluator_is_scored_by_the_default(trained, tmp_path, ca
     (folder / "config.gin").write_text("\n".join(lines) + "\n")
     call(folder, gin_param=SCORED[1:])
     assert "names no evaluator: that of base/evaluation.gin is used" in capsys.readouterr().out
-    assert (
-        entries(folder)[0]["metrics"]["frechet_distance"] == entries(trained.workdir)[1]["metrics"]["frechet_distance"]
-    )
+    (found,) = entries(folder)
+    assert found in entries(trained.workdir)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
@@ -155,8 +161,8 @@ def test_run_without_an_evaluator_is_scored_by_the_default(trained, tmp_path, ca
         ({"checkpoint": "best", "best_by": "kernel_distance_spread"}, "must be a metric"),
         ({"checkpoint": "1", "watch": True}, "takes each new checkpoint"),
         (
-            {"gin_param": ["experiment.Experiment.evaluator = None", *["experiment.Experiment.evaluate_every = None"]]},
-            "",
+            {"gin_param": ["experiment.Experiment.evaluator = None", "experiment.Experiment.evaluate_every = None"]},
+            "needs an evaluator. Received `Experiment.evaluator = None`",
         ),
     ],
 )
@@ -173,6 +179,7 @@ def test_folder_without_a_run_is_refused(tmp_path) -> None:
 # --- watching --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_watch_scores_every_checkpoint_of_a_finished_run_and_names_the_best(trained, capsys) -> None:
     assert call(trained.workdir, watch=True, best_by="frechet_distance") == 0
     out = capsys.readouterr().out
@@ -254,13 +261,9 @@ def test_watch_beside_a_training_scores_what_it_saves(trained, tmp_path) -> None
     with lock.locked():
         watching = threading.Thread(target=lambda: done.append(call(folder, watch=True)))
         watching.start()
-        for step in (1, 2):
-            source = trained.workdir / "checkpoints" / f"step-{step}"
-            target = folder / "checkpoints" / source.name
-            target.with_name("writing").mkdir()
-            for path in source.iterdir():
-                (target.with_name("writing") / path.name).write_bytes(path.read_bytes())
-            target.with_name("writing").rename(target)
+        for source in sorted((trained.workdir / "checkpoints").glob("step-*")):
+            shutil.copytree(source, folder / "checkpoints" / "writing")
+            (folder / "checkpoints" / "writing").rename(folder / "checkpoints" / source.name)
         watching.join(100)
     assert done == [0]
     expected = [one for one in entries(trained.workdir) if len(one["metrics"]) > 1]

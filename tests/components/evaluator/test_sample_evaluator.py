@@ -197,21 +197,20 @@ def test_negative_elbo_is_reconstruction_and_divergence_without_the_training_s_w
 
 
 def test_importance_weighted_bound_tightens_and_is_the_elbo_for_one_draw(trained) -> None:
-    elbo = [NegativeElbo().measure_model(trained, seed)["negative_elbo"] for seed in range(20)]
-    one, many = (
-        np.mean(
-            [ImportanceWeightedBound(num_samples=k).measure_model(trained, seed).popitem()[1] for seed in range(20)]
-        )
-        for k in (1, 30)
-    )
+    elbo = [NegativeElbo().measure_model(trained, seed)["negative_elbo"] for seed in range(8)]
+    of_draws = [
+        [ImportanceWeightedBound(num_samples=k).measure_model(trained, seed).popitem()[1] for seed in range(8)]
+        for k in (1, 20)
+    ]
+    one, many = map(np.mean, of_draws)
     # Of one draw the divergence is estimated, in the ELBO it is exact: equal in the mean.
-    assert one == pytest.approx(np.mean(elbo), abs=0.05)
+    assert one == pytest.approx(np.mean(elbo), abs=0.1)
     assert many < np.mean(elbo)
 
 
 def test_importance_weighted_bound_nears_the_integral_over_the_prior(trained) -> None:
     few = replace(trained, images=trained.images[:2], labels=trained.labels[:2])
-    found = ImportanceWeightedBound(num_samples=2000).measure_model(few, 0)["importance_weighted_bound"]
+    found = ImportanceWeightedBound(num_samples=500).measure_model(few, 0)["importance_weighted_bound"]
     model, random = trained.networks["vae"], np.random.default_rng(0)
     latents = random.normal(size=(20_000, 2)).astype(np.float32)
     exact = []
