@@ -124,7 +124,7 @@ def yardstick() -> Yardstick:
     from components.evaluator import classifier
 
     data = TFDSSource(name="mnist_5k")
-    network = classifier.Classifier(train_steps=_TRAIN_STEPS).open(data)
+    network = classifier.Classifier(train_steps=_TRAIN_STEPS).load(data)
     learnt, held_out = (network(*part) for part in classifier.parts(data))
     return Yardstick(network, learnt, held_out, f"{classifier.RECIPE} of {_TRAIN_STEPS} steps")
 

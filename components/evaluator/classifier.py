@@ -40,7 +40,7 @@ class Classifier:
     gives: ClassVar[frozenset[Need]] = frozenset({"logits", "classes"})
     train_steps: Positive = 1600
 
-    def open(self, data: DataSource) -> FeatureNetwork:
+    def load(self, data: DataSource) -> FeatureNetwork:
         """Return it, trained at the first call; raises UserError for data without labels."""
         if data.spec.num_classes < 2:
             raise UserError(

@@ -22,7 +22,7 @@ class Extractor(Protocol):
 
     gives: frozenset[Need]
 
-    def open(self, data: DataSource) -> "FeatureNetwork":
+    def load(self, data: DataSource) -> "FeatureNetwork":
         """Return what computes features, loaded or trained; raises UserError where it cannot be had.
 
         `data` are those that the run is trained on.

@@ -47,7 +47,7 @@ class Inception2015:
     download: bool = False
     resize: Resize = "bicubic"
 
-    def open(self, data: DataSource) -> FeatureNetwork:
+    def load(self, data: DataSource) -> FeatureNetwork:
         """Return it; raises UserError where the file is not there, is another, or holds no such graph."""
         path = Path(self.path) if self.path else cached_files.folder() / ARCHIVE
         if not path.is_file():

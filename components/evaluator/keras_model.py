@@ -31,7 +31,7 @@ class KerasModel:
     value_range: tuple[float, float] = (0.0, 1.0)
     resize: Resize = "bicubic"
 
-    def open(self, data: DataSource) -> FeatureNetwork:
+    def load(self, data: DataSource) -> FeatureNetwork:
         """Return it; raises UserError for a file that is no such model, or a layer that it has not."""
         try:
             model = keras.saving.load_model(self.path, compile=False)

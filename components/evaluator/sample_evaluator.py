@@ -125,7 +125,7 @@ class SampleEvaluator:
     @functools.cached_property
     def _reference(self) -> _Reference:
         data = self._data if self._split is None else _of_split(self._data, self._split)
-        network = self._extractor.open(self._data)
+        network = self._extractor.load(self._data)
         count = self._num_real or min(data.spec.num_examples, _MOST)
         if count > data.spec.num_examples:
             raise UserError(

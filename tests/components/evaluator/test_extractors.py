@@ -103,16 +103,16 @@ def test_classifier_is_trained_once_the_same_each_time_and_touches_no_random_sta
     tf.random.set_seed(3)
     expected = tf.random.uniform([2]).numpy()
     tf.random.set_seed(3)
-    first = Classifier(train_steps=3).open(source)
+    first = Classifier(train_steps=3).load(source)
     np.testing.assert_array_equal(tf.random.uniform([2]), expected)
     assert [random.getstate(), np.random.get_state()[1].tolist()] == states
     assert "Training the classifier once" in capsys.readouterr().out
     (kept,) = cache.iterdir()
 
-    again = Classifier(train_steps=3).open(source)
+    again = Classifier(train_steps=3).load(source)
     assert "Training" not in capsys.readouterr().out
     kept.unlink()
-    anew = Classifier(train_steps=3).open(source)
+    anew = Classifier(train_steps=3).load(source)
     for other in (again, anew):
         assert other.certificate == first.certificate
         np.testing.assert_array_equal(other(images, labels).features, first(images, labels).features)
@@ -123,16 +123,16 @@ def test_classifier_is_trained_once_the_same_each_time_and_touches_no_random_sta
 
 @pytest.mark.slow
 def test_classifier_in_a_damaged_file_is_trained_anew(cache, capsys) -> None:
-    first = Classifier(train_steps=1).open(ToySource())
+    first = Classifier(train_steps=1).load(ToySource())
     (kept,) = cache.iterdir()
     kept.write_bytes(kept.read_bytes()[:1000])
-    assert Classifier(train_steps=1).open(ToySource()).certificate == first.certificate
+    assert Classifier(train_steps=1).load(ToySource()).certificate == first.certificate
     assert "cannot be read" in capsys.readouterr().out
 
 
 def test_classifier_of_data_without_labels_is_refused() -> None:
     with pytest.raises(UserError, match="no classes.*KerasModel"):
-        Classifier().open(ToySource(toy_spec(num_classes=0)))
+        Classifier().load(ToySource(toy_spec(num_classes=0)))
 
 
 def test_cache_that_cannot_be_written_is_refused(tmp_path, monkeypatch) -> None:
@@ -161,24 +161,24 @@ def model_file(tmp_path) -> str:
 
 def test_keras_model_gives_its_output_or_a_layer_in_its_own_size_and_range(model_file) -> None:
     labels = np.zeros(6, np.int32)
-    network = KerasModel(path=model_file, value_range=(-1.0, 1.0)).open(ToySource())
+    network = KerasModel(path=model_file, value_range=(-1.0, 1.0)).load(ToySource())
     model = keras.saving.load_model(model_file)
     converted = Conversion(size=(6, 6), channels=3, low=-1.0, high=1.0)(tf.constant(BYTES))
     np.testing.assert_allclose(network(BYTES, labels).features, model(converted), rtol=1e-4, atol=1e-5)
-    assert KerasModel(path=model_file, layer="maps").open(ToySource())(BYTES, labels).features.shape == (6, 32)
+    assert KerasModel(path=model_file, layer="maps").load(ToySource())(BYTES, labels).features.shape == (6, 32)
     assert network.certificate["extractor_hash"] == hashlib.sha256(Path(model_file).read_bytes()).hexdigest()[:16]
 
 
 def test_keras_model_that_is_none_is_refused(model_file, tmp_path) -> None:
     with pytest.raises(UserError, match="maps.*head"):
-        KerasModel(path=model_file, layer="tail").open(ToySource())
+        KerasModel(path=model_file, layer="tail").load(ToySource())
     (tmp_path / "garbage.keras").write_text("x")
     for path in ("nowhere.keras", str(tmp_path / "garbage.keras")):
         with pytest.raises(UserError, match="a file that Keras can load"):
-            KerasModel(path=path).open(ToySource())
+            KerasModel(path=path).load(ToySource())
     keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)]).save(tmp_path / "flat.keras")
     with pytest.raises(UserError, match="a model of images"):
-        KerasModel(path=str(tmp_path / "flat.keras")).open(ToySource())
+        KerasModel(path=str(tmp_path / "flat.keras")).load(ToySource())
 
 
 # --- Inception -------------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def frozen(folder: Path, pool: str = "pool_3") -> Path:
 def test_inception_loads_a_graph_of_its_names_and_scores_batches(tmp_path) -> None:
     path = frozen(tmp_path)
     checksum = hashlib.sha256(path.read_bytes()).hexdigest()
-    network = Inception2015(path=str(path), sha256=checksum.upper()).open(ToySource())
+    network = Inception2015(path=str(path), sha256=checksum.upper()).load(ToySource())
     images = np.full((3, 7, 7, 1), 192, np.uint8)
     images[1] = 0
     found = network(images, np.zeros(3, np.int32))
@@ -217,7 +217,7 @@ def test_inception_is_read_from_its_archive_in_the_cache(tmp_path, cache) -> Non
     cache.mkdir()
     with tarfile.open(cache / inception_2015.ARCHIVE, "w:gz") as archive:
         archive.add(frozen(tmp_path), inception_2015.GRAPH)
-    assert Inception2015().open(ToySource())(BYTES, np.zeros(6, np.int32)).features.shape == (6, 3)
+    assert Inception2015().load(ToySource())(BYTES, np.zeros(6, np.int32)).features.shape == (6, 3)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_inception_that_is_not_there_is_refused(settings, told, monkeypatch) -> 
 
     monkeypatch.setattr(requests, "get", fail)
     with pytest.raises(UserError, match=told):
-        Inception2015(**settings).open(ToySource())
+        Inception2015(**settings).load(ToySource())
 
 
 def test_inception_download_of_another_checksum_is_refused_and_not_kept(cache, monkeypatch) -> None:
@@ -254,17 +254,17 @@ def test_inception_download_of_another_checksum_is_refused_and_not_kept(cache, m
 
     monkeypatch.setattr(requests, "get", lambda *arguments, **values: Answer())
     with pytest.raises(UserError, match=f"has {hashlib.sha256(b'not it').hexdigest()}"):
-        Inception2015(download=True, sha256="0" * 64).open(ToySource())
+        Inception2015(download=True, sha256="0" * 64).load(ToySource())
     assert not list(cache.iterdir())
 
 
 def test_inception_in_a_file_of_another_kind_or_checksum_is_refused(tmp_path) -> None:
     path = frozen(tmp_path)
     with pytest.raises(UserError, match="must be that of the file"):
-        Inception2015(path=str(path), sha256="0" * 64).open(ToySource())
+        Inception2015(path=str(path), sha256="0" * 64).load(ToySource())
     with pytest.raises(UserError, match="the graph of 2015"):
-        Inception2015(path=str(frozen(tmp_path, pool="pool_4"))).open(ToySource())
+        Inception2015(path=str(frozen(tmp_path, pool="pool_4"))).load(ToySource())
     for name in ("x.pb", "x.tgz"):
         (tmp_path / name).write_bytes(b"garbage")
         with pytest.raises(UserError, match="or an archive that holds it"):
-            Inception2015(path=str(tmp_path / name)).open(ToySource())
+            Inception2015(path=str(tmp_path / name)).load(ToySource())

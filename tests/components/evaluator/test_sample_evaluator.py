@@ -35,7 +35,7 @@ class Pixels:
 
     gives: ClassVar[frozenset] = frozenset({"logits", "classes"})
 
-    def open(self, data):
+    def load(self, data):
         height, width, channels = data.spec.image_shape
         conversion = Conversion(size=(height, width), channels=channels, low=0.0, high=1.0)
 
