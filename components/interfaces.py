@@ -382,6 +382,10 @@ class Checkpointer(Protocol):
         """Restore the checkpoint of one step."""
         ...
 
+    def steps(self) -> list[int]:
+        """Return the steps of the checkpoints there are, oldest first."""
+        ...
+
     def save(self, step: int) -> None:
         """Save all state as that of `step`; either the whole checkpoint is there afterwards, or nothing is."""
         ...
@@ -442,7 +446,61 @@ class Encoder(Protocol):
         ...
 
 
+@runtime_checkable
+class Requestable(Protocol):
+    """What a sampler may tell beside; one that does not is taken to draw the classes asked for."""
+
+    conditional: bool  # whether the images depend on the labels
+
+
 SamplerFactory = Callable[[Networks], Sampler]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """One number of an evaluation, with all that it takes to know what it means.
+
+    Attributes:
+      value: the mean over the sampling seeds.
+      spread: the standard deviation over them.
+      real: the same of real images in the place of generated ones; None where that means nothing.
+      better: which way is better; None: neither.
+      certificate: {name: value}, as JSON can say them: data, counts, seeds, what features are of, which weights.
+    """
+
+    value: float
+    spread: float
+    real: float | None
+    better: Literal["lower", "higher"] | None
+    certificate: Mapping[str, Any]
+
+
+class Evaluator(Protocol):
+    """Scores the networks as they stand; neither they nor any random state change by it."""
+
+    def prepare(self) -> None:
+        """Open and measure what does not change in training: the faults of an evaluation show before step 0."""
+        ...
+
+    def evaluate(self, step: int) -> Mapping[str, Measurement]:
+        """Return {metric: measurement} of the weights of `step`, the same for the same weights."""
+        ...
+
+
+class EvaluatorFactory(Protocol):
+    """Makes an evaluator; opens no data."""
+
+    def __call__(
+        self,
+        *,
+        networks: Networks,
+        averaged: Sequence[str],
+        sampler: Sampler,
+        data: DataSource,
+        updates: Sequence[Update],
+    ) -> Evaluator:
+        """`networks` are those that images are drawn from; of the names in `averaged` they are moving averages."""
+        ...
 
 
 class Grid(NamedTuple):

@@ -1,9 +1,9 @@
 """What happens beside training: each action is called with every visit to the device and knows when it is due."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from components.interfaces import Action, Preview, UserError, Writer
+from components.interfaces import Action, Evaluator, Measurement, Preview, UserError, Writer
 from pipeline import grid
 from pipeline.build import Run
 from pipeline.status import StatusLine
@@ -77,3 +77,26 @@ def draw(previews: Mapping[str, Preview], writers: Sequence[Writer]) -> Action:
 def save(run: Run) -> Action:
     """Return the action that saves a checkpoint."""
     return lambda step, metrics: run.checkpointer.save(step)
+
+
+def evaluate(
+    evaluator: Evaluator,
+    listeners: Sequence[Action],
+    keep: Callable[[int, Mapping[str, Measurement]], None] = lambda step, found: None,
+) -> Action:
+    """Return the action that scores the networks and tells listeners (step, {"evaluation/METRIC": value}).
+
+    Args:
+      evaluator: scores them as they stand.
+      listeners: told in order.
+      keep: told first, certificates and all.
+    """
+
+    def act(step: int, metrics: Mapping[str, float]) -> None:
+        found = evaluator.evaluate(step)
+        keep(step, found)
+        values = {f"evaluation/{name}": one.value for name, one in found.items()}
+        for listener in listeners:
+            listener(step, values)
+
+    return act

@@ -12,6 +12,7 @@ import keras
 from components.interfaces import (
     Checkpointer,
     DataSpec,
+    Evaluator,
     Hardware,
     Networks,
     Sampler,
@@ -32,6 +33,7 @@ class Run:
     stepper: Stepper
     checkpointer: Checkpointer
     sampler: Sampler
+    evaluator: Evaluator | None = None
 
     @property
     def step(self) -> int:
@@ -66,13 +68,28 @@ def build(experiment: Experiment, *, hardware: Hardware, spec: DataSpec, checkpo
         )
         state = {f"{name}/network": network.variables for name, network in networks.items()}
         checkpointer = experiment.checkpointer(str(checkpoints), {**state, **stepper.state()})
+    drawn_from = Networks({**networks, **stepper.averages}, spec)
+    sampler = experiment.sampler(drawn_from)
     return Run(
         experiment=experiment,
         hardware=hardware,
         networks=networks,
         stepper=stepper,
         checkpointer=checkpointer,
-        sampler=experiment.sampler(Networks({**networks, **stepper.averages}, spec)),
+        sampler=sampler,
+        evaluator=_evaluator(experiment, drawn_from, stepper, sampler),
+    )
+
+
+def _evaluator(experiment: Experiment, drawn_from: Networks, stepper: Stepper, sampler: Sampler) -> Evaluator | None:
+    if experiment.evaluator is None:
+        return None
+    return experiment.evaluator(
+        networks=drawn_from,
+        averaged=tuple(stepper.averages),
+        sampler=sampler,
+        data=experiment.data,
+        updates=experiment.updates,
     )
 
 

@@ -162,6 +162,8 @@ def _schedule(run: Run, folder: RunFolder, text: str) -> Iterator[str]:
     yield f"length    {_count(steps, 'step')}, {images:,} real images{epochs}"
     looks = f"{_count(math.ceil(steps / experiment.steps_per_loop), 'look')} of the host"
     logs = _count(math.ceil(steps / experiment.log_every), "log point")
+    if experiment.evaluate_every:
+        logs += f", {_count(math.ceil(steps / experiment.evaluate_every), 'evaluation')}"
     pictures = _count(len(experiment.previews) * (math.ceil(steps / experiment.sample_every) + 1), "preview")
     yield f"actions   {looks}, {logs}, {pictures}, {_count(math.ceil(steps / experiment.save_every), 'save')}"
     previews = ", ".join(f"{name} ({_named(make)})" for name, make in experiment.previews.items())

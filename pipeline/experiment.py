@@ -9,6 +9,7 @@ from annotated_types import Ge, Lt
 from components.interfaces import (
     CheckpointerFactory,
     DataSource,
+    EvaluatorFactory,
     NetworkFactory,
     Positive,
     PreviewFactory,
@@ -48,6 +49,8 @@ class Experiment:
       precision: what layers compute in; weights, losses and statistics are float32 in any case. "mixed_bfloat16" for
         TPUs, recent GPUs and CPUs that have it; "mixed_float16", with a scaled loss for each player, for older GPUs.
       log_every, save_every, sample_every: in steps; multiples of steps_per_loop. The end of a run always counts.
+      evaluator: makes what scores the networks; None: nothing does.
+      evaluate_every: the same, for scores in training; None: only --mode=evaluate scores.
     """
 
     data: DataSource
@@ -68,6 +71,8 @@ class Experiment:
     log_every: Positive = 100
     save_every: Positive = 1000
     sample_every: Positive = 1000
+    evaluator: EvaluatorFactory | None = None
+    evaluate_every: Positive | None = None
 
     def __post_init__(self) -> None:
         """Refuse parts that contradict each other."""
@@ -76,6 +81,7 @@ class Experiment:
                 raise UserError(f"`Experiment.{name}` must be at least 1. Received {getattr(self, name)}.")
         for name in ("log_every", "save_every", "sample_every"):
             self._check_multiple(name)
+        self._check_evaluation()
         if not self.updates:
             raise UserError("`Experiment.updates` must name at least one update. Received none.")
         for name in self.previews:
@@ -83,6 +89,18 @@ class Experiment:
         names = [getattr(one, "__name__", repr(one)) for one in self.writers]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise UserError(f"`Experiment.writers` names each writer once. Received twice: {', '.join(twice)}.")
+
+    def _check_evaluation(self) -> None:
+        if self.evaluate_every is None:
+            return
+        if self.evaluate_every < 1:
+            raise UserError(f"`Experiment.evaluate_every` must be at least 1, or None. Received {self.evaluate_every}.")
+        self._check_multiple("evaluate_every")
+        if self.evaluator is None:
+            raise UserError(
+                f"`Experiment.evaluate_every` needs an evaluator. Received {self.evaluate_every} without one. Bind "
+                "`Experiment.evaluator` too, as base/evaluation.gin does."
+            )
 
     def _check_preview(self, name: str) -> None:
         """Refuse a name that cannot be that of a folder in the run folder."""

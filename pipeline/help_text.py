@@ -20,6 +20,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Interpolate, traverse, neighbours, film": {
         **{"rows": "=N", "columns": "=N", "path": "", "class_change": "", "around": "", "frame_milliseconds": "=N"},
     },
+    "Evaluating a run": {"watch": "", "best_by": "=METRIC"},
     "Safety": {"require_accelerator": "", "overwrite": "", "force_resume": ""},
     "Help": {"help": ""},
 }
@@ -30,6 +31,7 @@ Train what a gin file names, or use a run that was trained.
   python -m pipeline.main --gin_file=quickstart.gin --gin_param='TRAIN_STEPS = 500' --workdir=runs/short
   python -m pipeline.main --mode=sample --workdir=runs/short --labels=7 --output=sevens.png
   python -m pipeline.main --mode=reconstruct --workdir=runs/vae_conv --output=pairs.png
+  python -m pipeline.main --mode=evaluate --workdir=runs/short
 """
 
 _NOTES = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from components.interfaces import Action, Choosy, DataSpec, Foreseeable, Hardware, Preview, UserError, Writer
 from pipeline import actions, configs
 from pipeline.build import Run, build
+from pipeline.evaluation_file import EvaluationFile
 from pipeline.experiment import Experiment
 from pipeline.lost_worker import ending_with_the_others
 from pipeline.run_folder import FREE_TO_CHANGE, RunFolder
@@ -111,6 +112,9 @@ def assemble(
         outlets = Outlets(previews=previews, writers=[make(str(folder.path)) for make in experiment.writers])
         outlets.require_previews()
     config.refuse_unused()
+    if run.evaluator and experiment.evaluate_every and not is_rehearsal:
+        with config.explaining(run.evaluator):
+            run.evaluator.prepare()
     return run, outlets
 
 
@@ -193,7 +197,24 @@ def _actions(run: Run, folder: RunFolder, outlets: Outlets) -> list[Action]:
         _guarded(folder, actions.log(run, outlets.writers, status)),
         actions.every(experiment.sample_every, last, draw),
         actions.every(experiment.save_every, last, _guarded(folder, actions.save(run))),
+        *_evaluations(run, folder, outlets, status),
     ]
+
+
+def _evaluations(run: Run, folder: RunFolder, outlets: Outlets, status: StatusLine) -> list[Action]:
+    """Return the action that scores the networks where that is asked for; a checkpoint is saved before it is scored."""
+    experiment = run.experiment
+    if run.evaluator is None or experiment.evaluate_every is None:
+        return []
+
+    def tell(step: int, values: Mapping[str, float]) -> None:
+        for writer in outlets.writers:
+            writer.scalars(step, values)
+        told = ", ".join(f"{name.partition('/')[2]} {value:.4g}" for name, value in list(values.items())[:4])
+        status.tell(f"evaluation at step {step}: {told}; all in {folder.evaluation}")
+
+    act = actions.evaluate(run.evaluator, [tell], EvaluationFile(folder.evaluation).add)
+    return [actions.every(experiment.evaluate_every, experiment.train_steps, _guarded(folder, act))]
 
 
 def _guarded(folder: RunFolder, action: Action) -> Action:

@@ -44,7 +44,9 @@ _DRY_RUN = flags.DEFINE_bool(
 _REQUIRE_ACCELERATOR = flags.DEFINE_bool("require_accelerator", False, "Refuse to train without a TPU or GPU.")
 _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Delete the run that --workdir holds and start anew.")
 _FORCE_RESUME = flags.DEFINE_bool("force_resume", False, "Go on with a run though its configuration has changed.")
-_CHECKPOINT = flags.DEFINE_string("checkpoint", "latest", "Which weights: latest, or a step.")
+_CHECKPOINT = flags.DEFINE_string(
+    "checkpoint", "latest", "Which weights: latest, or a step; for evaluate also best, by --best_by."
+)
 _SEED = flags.DEFINE_integer(
     "seed", 0, "Of the latents, or of the choice of real images. (That of a training is the macro SEED.)"
 )
@@ -55,6 +57,8 @@ _LABELS = flags.DEFINE_string(
 _TRUNCATION = flags.DEFINE_float(
     "truncation", None, "The largest value of a latent, such as 0.7: typical images instead of varied ones.", 0.0
 )
+_WATCH = flags.DEFINE_bool("watch", False, "Evaluate each new checkpoint until the training has ended.")
+_BEST_BY = flags.DEFINE_string("best_by", "frechet_distance", "The metric by which the best checkpoint is named.")
 _OUTPUT = flags.DEFINE_string(
     "output",
     None,

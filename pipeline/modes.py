@@ -66,6 +66,11 @@ USING_A_RUN: Mapping[str, Mode] = {
         "networks as files that load without this project",
         ("checkpoint", "formats", "num_images", "output"),
     ),
+    "evaluate": Mode(
+        "pipeline.evaluate:evaluate",
+        "metrics of samples, each with what made it",
+        ("checkpoint", "gin_param", "watch", "best_by"),
+    ),
 }
 NAMES = ("train", *USING_A_RUN)
 

@@ -21,7 +21,14 @@ from pipeline.run_lock import RunLock
 FREE_TO_CHANGE = (
     "TRAIN_STEPS",
     "class_montage.class_montage.rows",
+    "classes.InceptionScore.splits",
+    "classifier.Classifier.train_steps",
+    "diversity.Diversity.most_per_class",
+    "diversity.NearDuplicates.most_per_class",
+    "diversity.NearDuplicates.nearness",
     "experiment.Experiment.data_on_device",
+    "experiment.Experiment.evaluate_every",
+    "experiment.Experiment.evaluator",
     "experiment.Experiment.log_every",
     "experiment.Experiment.previews",
     "experiment.Experiment.sample_every",
@@ -35,18 +42,41 @@ FREE_TO_CHANGE = (
     "history_picture.HistoryPicture.row",
     "history_picture.HistoryPicture.rows",
     "image_sampler.ImageSampler.chunk_size",
+    "inception_2015.Inception2015.download",
+    "inception_2015.Inception2015.path",
+    "inception_2015.Inception2015.resize",
+    "inception_2015.Inception2015.sha256",
+    "keras_model.KerasModel.layer",
+    "keras_model.KerasModel.path",
+    "keras_model.KerasModel.resize",
+    "keras_model.KerasModel.value_range",
+    "kernel.KernelDistance.block_size",
+    "neighbours.DensityCoverage.k",
+    "neighbours.DensityCoverage.most",
+    "neighbours.PrecisionRecall.k",
+    "neighbours.PrecisionRecall.most",
     "reconstructions.reconstructions.columns",
     "reconstructions.reconstructions.rows",
+    "sample_evaluator.SampleEvaluator.extractor",
+    "sample_evaluator.SampleEvaluator.metrics",
+    "sample_evaluator.SampleEvaluator.model_metrics",
+    "sample_evaluator.SampleEvaluator.num_fake",
+    "sample_evaluator.SampleEvaluator.num_real",
+    "sample_evaluator.SampleEvaluator.seeds",
+    "sample_evaluator.SampleEvaluator.split",
     "sample_grid.sample_grid.columns",
     "sample_grid.sample_grid.rows",
     "strategy.select.name",
     "tf_checkpointer.TFCheckpointer.keep",
     "tf_checkpointer.TFCheckpointer.keep_every_steps",
     "tfds_source.TFDSSource.device_budget_mb",
+    "vae_metrics.ActiveUnits.threshold",
+    "vae_metrics.ImportanceWeightedBound.most",
+    "vae_metrics.ImportanceWeightedBound.num_samples",
     "vae_sampler.VAESampler.chunk_size",
 )
 NAMES_TAKEN = ("checkpoints", "events", "history")  # folders of their own, so that no preview may have these names
-_OURS = (*NAMES_TAKEN, "samples", "config.gin", "manifest.json", "metrics.jsonl", "history.png")
+_OURS = (*NAMES_TAKEN, "samples", "config.gin", "manifest.json", "metrics.jsonl", "history.png", "evaluation.json")
 _PICTURES = "[0-9]" * 9 + ".png*"  # STEP.png, in a folder of its preview's name, and one that a kill left half written
 _PACKAGES = ("gantry", "tensorflow", "tensorflow-tpu", "keras", "tensorflow-datasets", "gin-config", "numpy")
 
@@ -64,6 +94,7 @@ class RunFolder:
         self.config = self.path / "config.gin"
         self.manifest = self.path / "manifest.json"
         self.checkpoints = self.path / "checkpoints"
+        self.evaluation = self.path / "evaluation.json"
         self._lock = RunLock(self.path)
 
     @contextmanager
@@ -121,6 +152,10 @@ class RunFolder:
             f"A run folder stays in its place while the run goes on. {self.path} {what}. What was saved is where the "
             "folder is now: put it back and give the same command again, or start anew in another --workdir."
         )
+
+    def is_in_training(self) -> bool:
+        """Say whether a process seems to train in this folder; nothing is locked by asking."""
+        return self._lock.is_held()
 
     def require_run(self) -> None:
         """Raise UserError where no run has been started."""
@@ -197,8 +232,8 @@ class RunFolder:
         manifest = {"versions": _versions(), "data": asdict(spec), "starts": starts}
         with self.writing("The run was not started."):
             self.path.mkdir(parents=True, exist_ok=True)
-            _replace(self.manifest, json.dumps(manifest, indent=2) + "\n")
-            _replace(self.config, config)
+            replace_text(self.manifest, json.dumps(manifest, indent=2) + "\n")
+            replace_text(self.config, config)
 
 
 def project_commit() -> dict[str, str]:
@@ -224,7 +259,7 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_text(path: Path, text: str) -> None:
     """Write a file so that a kill, or a loss of power, leaves the old one or the new one."""
     growing = path.with_name(path.name + ".writing")
     with growing.open("w") as file:

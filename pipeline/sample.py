@@ -73,10 +73,7 @@ def decoder_of(sampler: Sampler, asked: str) -> Decoder:
 
 def restored(folder: RunFolder, checkpoint: str) -> Run:
     """Return the run of a folder on this process's first device, at "latest" or at a step."""
-    strategy = tf.distribute.get_strategy()
-    hardware = Hardware(strategy=strategy, accelerator="cpu", description="the first device")
-    experiment = configs.parse([str(folder.config)]).experiment()
-    run = build(experiment, hardware=hardware, spec=folder.spec(), checkpoints=folder.checkpoints)
+    run = rebuilt(folder, configs.parse([str(folder.config)]))
     if checkpoint == "latest":
         if not run.checkpointer.restore_latest():
             raise UserError(f"Images need a checkpoint. {folder.checkpoints} holds none yet. Train first.")
@@ -85,6 +82,12 @@ def restored(folder: RunFolder, checkpoint: str) -> Run:
     else:
         raise UserError(f"`--checkpoint` is 'latest' or a step. Received {checkpoint!r}.")
     return run
+
+
+def rebuilt(folder: RunFolder, config: configs.Config) -> Run:
+    """Return the run of a folder on this process's first device, nothing restored."""
+    hardware = Hardware(strategy=tf.distribute.get_strategy(), accelerator="cpu", description="the first device")
+    return build(config.experiment(), hardware=hardware, spec=folder.spec(), checkpoints=folder.checkpoints)
 
 
 def turns(labels: str, num_classes: int) -> list[int]:

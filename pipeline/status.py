@@ -62,9 +62,13 @@ class StatusLine:
 
     def keep(self, step: int, means: Mapping[str, float]) -> None:
         """Leave the line of a log point standing, and measure speed anew from here."""
-        self._stream.write(("\r\x1b[K" if self._terminal else "") + self._text(step, means) + "\n")
-        self._stream.flush()
+        self.tell(self._text(step, means))
         self._point = (step, time.monotonic())
+
+    def tell(self, text: str) -> None:
+        """Leave a line of its own standing."""
+        self._stream.write(("\r\x1b[K" if self._terminal else "") + text + "\n")
+        self._stream.flush()
 
     def _measure(self, step: int, now: float) -> None:
         begin, since = self._point

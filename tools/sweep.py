@@ -98,7 +98,7 @@ def _sweep(table: Table, cells: Sequence[Cell], workdir: Path, output: Path, *, 
         return sweep_cell.run(
             cell,
             workdir,
-            scoring=f"{_SCORING}: {table.sweep.num_images} images, classifier {score_digits.RECIPE}",
+            scoring=f"{_SCORING}: {table.sweep.num_images} images, classifier {measure.recipe}",
             num_images=table.sweep.num_images,
             command=processes,
             scorer=Scorer(measure),
@@ -109,7 +109,8 @@ def _sweep(table: Table, cells: Sequence[Cell], workdir: Path, output: Path, *, 
     if stop.requested:
         print(f"Stopped: {len(outcomes)} of {len(cells)} cells are done. The same command goes on from there.")
         return stop.exit_status
-    real = Real(measure.real.count, len(measure.learnt_features), measure.real.accuracy, measure.real.frechet)
+    scored = measure.real
+    real = Real(scored.count, len(measure.learnt), scored.accuracy, scored.frechet)
     _write(output, document(table, outcomes, real, command=command, jobs=jobs))
     failed = sum(1 for one in outcomes if one.failure)
     print(f"Done: {len(outcomes) - failed} cells scored, {failed} failed. The table is in {output}.")
@@ -180,7 +181,7 @@ class Scorer:
         """Return {accuracy, frechet, variety}; raises UserError for samples that are no digits."""
         with self._lock:
             found = self._measure.score(score_digits.read_samples(str(path)))
-        return {"accuracy": found.accuracy, "frechet": found.frechet, "variety": found.variety(self._measure.real)}
+        return {"accuracy": found.accuracy, "frechet": found.frechet, "variety": found.variety_least}
 
 
 def _write(output: Path, text: str) -> None:

@@ -1,5 +1,7 @@
 """Draws images from a generator."""
 
+import functools
+
 import tensorflow as tf
 
 from components.interfaces import Networks, Positive, UserError, latent_dim
@@ -25,6 +27,14 @@ class ImageSampler(LatentDecoder):
             spec=networks.spec,
             chunk_size=chunk_size,
         )
+
+    @functools.cached_property
+    def conditional(self) -> bool:
+        """Whether the images depend on the labels: tried on one latent vector a class, told its class and then 0."""
+        classes = tf.range(max(1, self._spec.num_classes))
+        latents = self.latents(len(classes), seed=0)
+        told, untold = (self._generator([latents, labels], training=False) for labels in (classes, 0 * classes))
+        return bool(tf.reduce_any(told != untold))
 
     def _images_of(self, latents: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         images = self._generator([latents, labels], training=False)

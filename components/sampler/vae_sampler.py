@@ -24,6 +24,7 @@ class VAESampler(LatentDecoder):
         if "vae" not in networks:
             raise UserError(f"`VAESampler` needs a network named 'vae'. Received {', '.join(networks)}.")
         self._vae = networks["vae"]
+        self.conditional = bool(getattr(self._vae, "conditional", False))
         super().__init__(self._images_of, latent_dim=self._vae.latent_dim, spec=networks.spec, chunk_size=chunk_size)
         self._reconstructions = tf.function(self._reconstructions_of, autograph=False)
         self._means = tf.function(self._means_of, autograph=False)

@@ -333,7 +333,7 @@ def test_sweep_of_two_tiny_cells_writes_a_table_and_does_nothing_the_second_time
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(repository))
-    monkeypatch.setattr(score_digits, "_EPOCHS", 1)
+    monkeypatch.setattr(score_digits, "_TRAIN_STEPS", 62)
     monkeypatch.setattr(sweep.quiet, "start", lambda: None)
     (tmp_path / "tiny.toml").write_text(TINY)
     arguments = [str(tmp_path / "tiny.toml"), f"--workdir={tmp_path / 'runs'}", f"--output={tmp_path / 'docs/tiny.md'}"]

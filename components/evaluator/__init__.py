@@ -1,0 +1,1 @@
+"""Scores what was trained: features of images, metrics on them, and a certificate for every number."""
