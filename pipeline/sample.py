@@ -46,7 +46,7 @@ def restored(folder: RunFolder, checkpoint: str) -> Run:
     strategy = tf.distribute.get_strategy()
     hardware = Hardware(strategy=strategy, accelerator="cpu", description="the first device")
     experiment = configs.parse([str(folder.config)]).experiment()
-    run = build(experiment, hardware=hardware, spec=folder.spec(), checkpoints=folder.checkpoints)
+    run = build(experiment, hardware=hardware, spec=folder.spec(), checkpoints=folder.checkpoints, to_train=False)
     if checkpoint == "latest":
         if not run.checkpointer.restore_latest():
             raise UserError(f"Images need a checkpoint. {folder.checkpoints} holds none yet. Train first.")
