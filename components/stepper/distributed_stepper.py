@@ -139,7 +139,7 @@ class DistributedStepper:
         self.step.assign_add(1)
 
     def _move(self, index: int, batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor) -> None:
-        """Make a move as it was rehearsed; on TPUs, or for batches of another form, as operations of the loop itself."""
+        """Make a move as it was rehearsed; on TPUs, or for batches of another form, as part of the loop itself."""
         form = tf.nest.map_structure(tf.type_spec_from_value, batches)
         rehearsed = (
             None if isinstance(self._strategy, tf.distribute.TPUStrategy) else self._moves.get(_key(index, form))
