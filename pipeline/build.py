@@ -45,7 +45,9 @@ class Run:
         return feed.batches(self.experiment, self.hardware, start_batch=self.step * self.stepper.batches_per_step)
 
 
-def build(experiment: Experiment, *, hardware: Hardware, spec: DataSpec, checkpoints: Path) -> Run:
+def build(
+    experiment: Experiment, *, hardware: Hardware, spec: DataSpec, checkpoints: Path, to_train: bool = True
+) -> Run:
     """Make every part of `experiment` for data of `spec` on `hardware`.
 
     Args:
@@ -53,6 +55,7 @@ def build(experiment: Experiment, *, hardware: Hardware, spec: DataSpec, checkpo
       hardware: what to run on; every variable is made in the scope of its strategy.
       spec: of the experiment's data; given apart, so that sampling needs no data.
       checkpoints: folder of the checkpoints; nothing is written or read yet.
+      to_train: rehearse the step; without it the run starts sooner and is good for drawing from.
 
     Raises:
       UserError: parts that do not fit each other.
@@ -66,6 +69,8 @@ def build(experiment: Experiment, *, hardware: Hardware, spec: DataSpec, checkpo
             global_batch_size=experiment.global_batch_size,
             seed=experiment.seed,
         )
+        if to_train:
+            stepper.rehearse()  # before its state is asked for, which would cost a trace of its own
         state = {f"{name}/network": network.variables for name, network in networks.items()}
         checkpointer = experiment.checkpointer(str(checkpoints), {**state, **stepper.state()})
     drawn_from = Networks({**networks, **stepper.averages}, spec)

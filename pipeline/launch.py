@@ -105,7 +105,6 @@ def assemble(
         spec = open_data(experiment, is_rehearsal)
     with config.explaining():
         run = build(experiment, hardware=hardware, spec=spec, checkpoints=folder.checkpoints)
-        run.stepper.rehearse()
         previews = {
             name: make(run.sampler, experiment.data, experiment.seed) for name, make in experiment.previews.items()
         }

@@ -87,7 +87,8 @@ def restored(folder: RunFolder, checkpoint: str) -> Run:
 def rebuilt(folder: RunFolder, config: configs.Config) -> Run:
     """Return the run of a folder on this process's first device, nothing restored."""
     hardware = Hardware(strategy=tf.distribute.get_strategy(), accelerator="cpu", description="the first device")
-    return build(config.experiment(), hardware=hardware, spec=folder.spec(), checkpoints=folder.checkpoints)
+    spec = folder.spec()
+    return build(config.experiment(), hardware=hardware, spec=spec, checkpoints=folder.checkpoints, to_train=False)
 
 
 def turns(labels: str, num_classes: int) -> list[int]:

@@ -5,6 +5,7 @@ randomness is keyed by (seed, update, purpose, step, batch of the step), and ste
 [s * batches_per_step, (s + 1) * batches_per_step).
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
@@ -15,6 +16,8 @@ from components.interfaces import Batch, Networks, Random, Update, UserError
 from components.stepper.players import seat_players
 from components.stepper.randomness import ReplicaRandom
 from components.stepper.update import LiveUpdate
+
+_ROOM = 32  # metrics of an update; more make it be traced once again
 
 
 class DistributedStepper:
@@ -59,17 +62,19 @@ class DistributedStepper:
         self._players = seat_players(updates, networks, copy_network, global_batch_size)
         self._updates = [LiveUpdate(update, self._players, networks, global_batch_size) for update in updates]
         self._names: dict[int, list[str]] = {}  # of the metrics of each update
-        self._sums: list[tf.Variable] = []
+        self._sums = [_replica_sums(_ROOM) for _ in updates]
+        self._moves: dict[tuple, Callable[..., None]] = {}  # {(index of the update, *form of the batches): traced}
+        self._is_rehearsed = False
         self.batches_per_step = max(update.repeats * update.accumulate for update in updates)
         self.averages = {n: copy for p in self._players.values() for n, copy in p.averages.items()}
         self.step = tf.Variable(
             0, trainable=False, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
         )
-        self._replica_step = self._compiled(xla)
+        self._xla = self._is_compiled(xla)
 
     def state(self) -> dict[str, list[keras.Variable | tf.Variable]]:
         """Return {name: variables} of the step counter, the optimizers, the averages and what updates remember."""
-        self.rehearse()  # it tells what there is to remember
+        self._learn_memory()
         state = {"step": [self.step]}
         for name, player in self._players.items():
             state[f"{name}/optimizer"] = list(player.optimizer.variables)
@@ -79,23 +84,23 @@ class DistributedStepper:
         return state
 
     def rehearse(self) -> None:
-        """Trace every objective on abstract rows; learn the metrics' names, raise what would fail at step 0."""
-        if self._names:
+        """Trace every update on abstract rows; learn the metrics' names, raise what would fail at step 0.
+
+        What is traced here is what runs: a move is traced once, however often and in whatever steps it is made.
+        """
+        if self._is_rehearsed:
             return
-
-        def trace(batch: Batch) -> None:
-            for index, live in enumerate(self._updates):
-                self._names[index] = live.metric_names(batch, self._random(index, tf.constant(0, tf.int64), 0))
-
-        image = tf.TensorSpec([self._per_replica_batch_size, *self._spec.image_shape], tf.float32)
-        label = tf.TensorSpec([self._per_replica_batch_size], tf.int32)
-        on_replicas = tf.function(lambda batch: self._strategy.run(trace, (batch,)), autograph=False)
-        on_replicas.get_concrete_function({"image": image, "label": label})
+        rows = self._abstract_rows()
+        for index, live in enumerate(self._updates):
+            batches = [rows] * live.update.accumulate
+            self._trace(index, batches)
+            if self._lacks_room(index):
+                self._make_room(index)
+                self._trace(index, batches)
         _require_distinct([name for names in self._names.values() for name in names])
-        with self._strategy.scope():
-            self._sums = [_replica_sums(len(self._names[index])) for index in range(len(self._updates))]
-            for live in self._updates:
-                live.remembered.settle()
+        for player in self._players.values():
+            player.require_reached()
+        self._is_rehearsed = True
 
     def run(self, iterator: Iterator[Batch], num_steps: int) -> dict[str, tf.Tensor]:
         """Run `num_steps` steps; see `interfaces.Stepper.run`."""
@@ -130,30 +135,82 @@ class DistributedStepper:
         for index, live in enumerate(self._updates):
             share = live.update.accumulate
             for first in range(0, live.update.repeats * share if due[index] else 0, share):
-                self._strategy.run(self._replica_step, (batches[first : first + share], step, index, first))
+                self._move(index, batches[first : first + share], step, tf.constant(first, tf.int64))
         self.step.assign_add(1)
-        if all(due):
-            for player in self._players.values():
-                player.require_reached()
 
-    def _compiled(self, xla: bool | None) -> Callable[..., None]:
-        """Return the replica's part of an update, compiled or not; raises UserError where it cannot be."""
+    def _move(self, index: int, batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor) -> None:
+        """Make a move as it was rehearsed; on TPUs, or for batches of another form, as part of the loop itself."""
+        form = tf.nest.map_structure(tf.type_spec_from_value, batches)
+        rehearsed = (
+            None if isinstance(self._strategy, tf.distribute.TPUStrategy) else self._moves.get(_key(index, form))
+        )
+        (rehearsed or functools.partial(self._on_replicas, index))(batches, step, first)
+
+    def _on_replicas(self, index: int, batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor) -> None:
+        self._strategy.run(self._on_replica, (batches, step, first, index))
+
+    def _trace(self, index: int, batches: Sequence[Batch]) -> None:
+        """Trace a move on abstract batches."""
+        number = tf.TensorSpec([], tf.int64)
+        move = tf.function(functools.partial(self._on_replicas, index), jit_compile=self._xla or None, autograph=False)
+        self._moves[_key(index, batches)] = move.get_concrete_function(batches, number, number)
+
+    def _abstract_rows(self) -> Batch:
+        """Return the form of a global batch, as iterators give it."""
+
+        def zeros(context: tf.distribute.ReplicaContext | None = None) -> Batch:
+            size = self._per_replica_batch_size
+            return Batch(image=tf.zeros([size, *self._spec.image_shape]), label=tf.zeros([size], tf.int32))
+
+        if self._num_replicas == 1:
+            rows = zeros()
+        else:
+            rows = self._strategy.experimental_distribute_values_from_function(zeros)
+        return tf.nest.map_structure(tf.type_spec_from_value, rows)
+
+    def _learn_memory(self) -> None:
+        """Make what updates remember, as their losses alone tell it: no move is traced for a run that only samples."""
+        if self._is_rehearsed:
+            return
+
+        def trace(batch: Batch) -> None:
+            for index, live in enumerate(self._updates):
+                live.losses(batch, self._random(index, tf.constant(0, tf.int64), 0))
+
+        on_replicas = tf.function(lambda batch: self._strategy.run(trace, (batch,)), autograph=False)
+        on_replicas.get_concrete_function(self._abstract_rows())
+        for index in range(len(self._updates)):
+            self._make_room(index)
+
+    def _lacks_room(self, index: int) -> bool:
+        return len(self._names[index]) > self._sums[index].shape[0] or not self._updates[index].remembered.is_settled
+
+    def _make_room(self, index: int) -> None:
+        """Make the variables that a trace found missing."""
+        with self._strategy.scope():
+            self._updates[index].remembered.settle()
+            if len(names := self._names.get(index, ())) > self._sums[index].shape[0]:
+                self._sums[index] = _replica_sums(len(names))
+
+    def _is_compiled(self, xla: bool | None) -> bool:
+        """Say whether XLA compiles each move; raises UserError where it cannot."""
         if self._num_replicas > 1:
             if xla and not isinstance(self._strategy, tf.distribute.TPUStrategy):
                 raise UserError(
                     "XLA compiles an update for one device. Received `DistributedStepper.xla` = True for "
                     f"{self._num_replicas} replicas. Leave it out, or use --strategy=one_device."
                 )
-            return self._on_replica
-        wanted = "GPU" in self.step.device if xla is None else xla
-        return tf.function(self._on_replica, jit_compile=True, autograph=False) if wanted else self._on_replica
+            return False
+        return "GPU" in self.step.device if xla is None else xla
 
-    def _on_replica(self, batches: Sequence[Batch], step: tf.Tensor, index: int, first: int) -> None:
+    def _on_replica(self, batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor, index: int) -> None:
         randoms = [self._random(index, step, first + number) for number in range(len(batches))]
         metrics = self._updates[index](batches, randoms)
-        self._sums[index].assign_add(tf.stack([metrics[name] for name in self._names[index]]))
+        self._names[index] = list(metrics)
+        if (more := self._sums[index].shape[0] - len(metrics)) >= 0:
+            self._sums[index].assign_add(tf.pad(tf.stack(list(metrics.values())), [[0, more]]))
 
-    def _random(self, index: int, step: tf.Tensor, batch: int) -> Random:
+    def _random(self, index: int, step: tf.Tensor, batch: tf.Tensor | int) -> Random:
         return ReplicaRandom(
             seed=self._seed,
             stream=str(index),
@@ -176,8 +233,12 @@ class DistributedStepper:
         means: dict[str, tf.Tensor] = {}
         for index, (total, count) in enumerate(zip(sums, runs, strict=True)):
             if count:
-                means |= dict(zip(self._names[index], tf.unstack(total / count), strict=True))
+                means |= dict(zip(self._names[index], tf.unstack(total / count), strict=False))
         return means
+
+
+def _key(index: int, batches: Sequence[Batch]) -> tuple:
+    return (index, *tf.nest.flatten(batches))
 
 
 def _require_distinct(names: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from components.interfaces import UserError
 class Averages:
     """The moving averages of one update.
 
-    The first trace of the update, its rehearsal, says which there are; `settle` then makes their variables.
+    Its first trace says which there are; `settle` then makes their variables, and it must be traced again.
     """
 
     def __init__(self) -> None:
@@ -16,10 +16,17 @@ class Averages:
         self.names: dict[str, None] = {}  # in the order in which they were first asked for
         self.variables: dict[str, tf.Variable] = {}
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether each name has its variable."""
+        return self.names.keys() == self.variables.keys()
+
     def settle(self) -> None:
-        """Make a variable for each name, inside strategy.scope()."""
+        """Make a variable for each name that has none, inside strategy.scope()."""
         aggregation = tf.VariableAggregation.ONLY_FIRST_REPLICA
-        self.variables = {name: tf.Variable(0.0, trainable=False, aggregation=aggregation) for name in self.names}
+        for name in self.names:
+            if name not in self.variables:
+                self.variables[name] = tf.Variable(0.0, trainable=False, aggregation=aggregation)
 
 
 class MoveMemory:
@@ -48,7 +55,7 @@ class MoveMemory:
     def follow(self) -> None:
         """Move every average that was asked for; all replicas arrive at the same numbers."""
         replica = tf.distribute.get_replica_context()
-        for name, (total, decay) in self._asked.items():
+        for name, (total, decay) in self._asked.items() if self._averages.is_settled else ():
             mean = replica.all_reduce(tf.distribute.ReduceOp.SUM, total) / self._global_batch_size
             variable = self._averages.variables[name]
             variable.assign(decay * variable + (1.0 - decay) * mean)

@@ -19,7 +19,7 @@ class ReplicaRandom:
       seed: of the run, any integer.
       stream: keeps apart updates that draw for the same purpose.
       step: int64[], the step being run.
-      repeat: in [0, 2 ** 16), which of the step's batches the draws go with.
+      repeat: an integer or int64[] in [0, 2 ** 16), which of the step's batches the draws go with.
       per_replica_batch_size: B.
       replica: int32[], which rows of the global batch are ours.
       num_replicas: the global batch has B * num_replicas rows.
@@ -31,7 +31,7 @@ class ReplicaRandom:
         seed: int,
         stream: str,
         step: tf.Tensor,
-        repeat: int,
+        repeat: tf.Tensor | int,
         per_replica_batch_size: int,
         replica: tf.Tensor | int = 0,
         num_replicas: int = 1,

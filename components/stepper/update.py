@@ -74,11 +74,6 @@ class LiveUpdate:
             variable.assign(value)
         return {name: share * value for name, value in metrics.items()}
 
-    def metric_names(self, batch: Batch, random: Random) -> list[str]:
-        """Return the names of the metrics that a call returns, in order."""
-        losses, _ = self.losses(batch, random)
-        return [*map(self._reported, losses.players), *losses.metrics]
-
     def _gradients(self, batch: Batch, random: Random) -> tuple[Gradients, dict[str, tf.Tensor]]:
         """Return the gradients of each player's loss on one batch, and the metrics' shares."""
         with tf.GradientTape(persistent=len(self._players) > 1) as tape:

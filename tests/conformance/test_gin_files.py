@@ -1,14 +1,15 @@
-"""Every shipped gin file, found by looking: builds, has no idle binding, trains, saves and restores."""
+"""Every shipped gin file, found by looking: builds, has no idle binding, trains, saves, restores, alike on replicas."""
 
 import contextlib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import keras
 import numpy as np
 import pytest
 
-from components.interfaces import Networks
+from components.interfaces import Networks, Update
 from components.stepper import strategy
 from pipeline import configs
 from pipeline.build import Run, build
@@ -31,58 +32,73 @@ _NARROW_RESNET = [
 ]
 
 
-def _config(name: str) -> configs.Config:
+def _config(name: str, gin: Sequence[str] = ()) -> configs.Config:
     is_resnet = any(one.part == "resnet.generator" for one in configs.parse([name]).settings())
-    return configs.parse([name], _TINY + (_NARROW_RESNET if is_resnet else []))
+    return configs.parse([name], [*_TINY, *(_NARROW_RESNET if is_resnet else []), *gin])
 
 
-def _run(name: str, hardware: str, folder) -> Run:
-    config = _config(name)
+def _run(name: str, hardware: str, folder, *, gin: Sequence[str] = (), descends: bool = False) -> Run:
+    """Return a tiny run of a shipped file; one that `descends` has plain gradient descent for every optimizer."""
+    config = _config(name, gin)
     experiment = config.experiment()
-    run = build(
-        experiment,
-        hardware=strategy.select(name=hardware),
-        spec=experiment.data.spec,
-        checkpoints=folder,
-    )
-    experiment.strategy()
-    run.stepper.rehearse()
-    for make in experiment.writers:
-        make(str(folder))
-    for make_preview in experiment.previews.values():
-        make_preview(run.sampler, experiment.data, experiment.seed)
-    config.refuse_unused()
+    if descends:
+        experiment = replace(experiment, updates=[_descending(update) for update in experiment.updates])
+    run = build(experiment, hardware=strategy.select(name=hardware), spec=experiment.data.spec, checkpoints=folder)
+    if not descends:
+        experiment.strategy()
+        for make in experiment.writers:
+            make(str(folder))
+        for make_preview in experiment.previews.values():
+            make_preview(run.sampler, experiment.data, experiment.seed)
+        config.refuse_unused()
     return run
 
 
-def _variables(run: Run) -> list[np.ndarray]:
-    networks = [v.numpy() for network in run.networks.values() for v in network.variables]
-    return networks + [np.asarray(v.numpy()) for variables in run.stepper.state().values() for v in variables]
+def _descending(update: Update) -> Update:
+    players = {name: replace(player, optimizer=_descent) for name, player in update.players.items()}
+    return replace(update, players=players)
 
 
-def _cases() -> list:
-    """Return every file on every hardware; the fast set takes two players and one, on one device."""
-    fast = [("quickstart", "one_device"), ("vae_tpu", "one_device")]
-    every = [(name, hardware) for name in configs.shipped() for hardware in ("one_device", "cpu:2")]
-    return [pytest.param(*case, marks=[] if case in fast else pytest.mark.slow) for case in every]
+def _descent() -> keras.optimizers.Optimizer:
+    return keras.optimizers.SGD(1e-3)
 
 
-@pytest.mark.parametrize(("name", "hardware"), _cases())
-def test_gin_file_trains_saves_and_restores(name, hardware, tmp_path) -> None:
-    run = _run(name, hardware, tmp_path)
+def _variables(run: Run) -> dict[str, np.ndarray]:
+    networks = {f"{name}/{v.path}": v.numpy() for name, one in run.networks.items() for v in one.variables}
+    state = run.stepper.state().items()
+    return networks | {f"{name}/{i}": np.asarray(v.numpy()) for name, some in state for i, v in enumerate(some)}
+
+
+def _moved(before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> float:
+    return float(np.mean([not np.array_equal(before[name], after[name]) for name in before]))
+
+
+def _trained(run: Run, steps: int = 2) -> dict[str, np.ndarray]:
+    """Return all that a run holds after its first steps, having seen that they are steps."""
     before = _variables(run)
-    metrics = run.stepper.run(run.batches(), 2)
+    metrics = run.stepper.run(run.batches(), steps)
     assert all(np.isfinite(float(value)) for value in metrics.values()), metrics
     assert _TOLD.get(frozenset(run.networks), set()) <= metrics.keys()
     after = _variables(run)
-    moved = [not np.array_equal(a, b) for a, b in zip(before, after, strict=True)]
-    assert np.mean(moved) > 0.8  # an optimizer's learning rate and the like stay
+    assert _moved(before, after) > 0.8  # an optimizer's learning rate and the like stay
+    return after
+
+
+def _marked(names: Iterable[str], fast: Collection[str]) -> list:
+    return [pytest.param(name, marks=[] if name in fast else pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("name", _marked(configs.shipped(), {"quickstart", "vae_tpu"}))
+def test_gin_file_trains_saves_and_restores(name, tmp_path) -> None:
+    run = _run(name, "one_device", tmp_path)
+    after = _trained(run)
     run.checkpointer.save(2)
 
-    again = _run(name, hardware, tmp_path)
+    again = _run(name, "one_device", tmp_path)
     assert again.checkpointer.restore_latest() == 2 == again.step
-    for left, right in zip(after, _variables(again), strict=True):
-        np.testing.assert_array_equal(left, right)
+    restored = _variables(again)
+    for key, value in after.items():
+        np.testing.assert_array_equal(value, restored[key], err_msg=key)
     assert again.sampler.sample(3, seed=0).shape == (3, *again.networks.spec.image_shape)
     assert again.experiment.previews, "a shipped file draws something"
     for make in again.experiment.previews.values():
@@ -133,6 +149,53 @@ def _knowing_no_class_of_ours() -> Iterator[None]:
         yield
     finally:
         registered.update(kept)
+
+
+def _difference(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> float:
+    """Return the largest difference of any number, relative to 1 or to the number where that is larger."""
+    return max(float(np.max(np.abs(one - right[key]) / np.maximum(np.abs(one), 1.0))) for key, one in left.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", configs.shipped())
+def test_gin_file_takes_on_two_replicas_the_steps_of_one(name, tmp_path) -> None:
+    many = _run(name, "cpu:2", tmp_path, descends=True)
+    after = _trained(many)
+    many.checkpointer.save(2)
+    alone = _run(name, "one_device", tmp_path, descends=True)
+    assert _difference(_trained(alone), after) < 1e-5
+    # A run may go on with another number of replicas.
+    assert alone.checkpointer.restore_latest() == 2
+    for key, value in _variables(alone).items():
+        np.testing.assert_array_equal(value, after[key], err_msg=key)
+
+
+_ALL_AT_ONCE = [
+    "from components.loss_library import penalties",
+    "from components.loss_library import regularizers",
+    "tfds_source.TFDSSource.image_size = (8, 8)",
+    "gan.alternating.penalties = [@penalties.r1, @penalties.wgan_gp, @regularizers.lecam]",
+    "gan.alternating.penalty_every = 2",
+    "gan.alternating.discriminator_repeats = 2",
+    "dcgan.discriminator.spectral_norm = True",
+    "dcgan.generator.widths = (4,)",
+    "dcgan.discriminator.widths = (4,)",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "hardware", "gin"),
+    [
+        ("quickstart", "cpu:4", _ALL_AT_ONCE),  # and its averaged weights and batch normalisation
+        ("quickstart", "cpu:8", _ALL_AT_ONCE),
+        ("acgan", "cpu:8", ["mnist_dcgan.discriminator.widths = (4, 4)"]),  # dropout, shared forward pass
+    ],
+)
+def test_gin_file_takes_on_many_replicas_the_steps_of_one(name, hardware, gin, tmp_path) -> None:
+    lines = ["\n".join(gin)]
+    alone, many = (_run(name, one, tmp_path, gin=lines, descends=True) for one in ("one_device", hardware))
+    assert _difference(_trained(alone, 3), _trained(many, 3)) < 1e-5
 
 
 @pytest.mark.parametrize("name", configs.shipped())
