@@ -5,6 +5,7 @@ randomness is keyed by (seed, update, purpose, step, batch of the step), and ste
 [s * batches_per_step, (s + 1) * batches_per_step).
 """
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
@@ -47,19 +48,15 @@ class DistributedStepper:
         """
         self._strategy = tf.distribute.get_strategy()
         self._num_replicas = self._strategy.num_replicas_in_sync
-        if global_batch_size % self._num_replicas:
-            near = -(-global_batch_size // self._num_replicas) * self._num_replicas
-            raise UserError(
-                "The number of replicas must divide `global_batch_size`. Received "
-                f"global_batch_size={global_batch_size} for {self._num_replicas} replicas. Use {near}."
-            )
-        self._per_replica_batch_size = global_batch_size // self._num_replicas
+        self._per_replica_batch_size = _rows_of_each(global_batch_size, self._num_replicas)
+        self._replica: tf.Tensor | None = None  # None: the one of the replica context
         self._seed = seed
         self._spec = networks.spec
         self._players = seat_players(updates, networks, copy_network, global_batch_size)
         self._updates = [LiveUpdate(update, self._players, networks, global_batch_size) for update in updates]
         self._names: dict[int, list[str]] = {}  # of the metrics of each update
         self._sums: list[tf.Variable] = []
+        self.rehearsal = tf.Graph()  # of every objective, once rehearsed
         self.batches_per_step = max(update.repeats * update.accumulate for update in updates)
         self.averages = {n: copy for p in self._players.values() for n, copy in p.averages.items()}
         self.step = tf.Variable(
@@ -90,12 +87,50 @@ class DistributedStepper:
         image = tf.TensorSpec([self._per_replica_batch_size, *self._spec.image_shape], tf.float32)
         label = tf.TensorSpec([self._per_replica_batch_size], tf.int32)
         on_replicas = tf.function(lambda batch: self._strategy.run(trace, (batch,)), autograph=False)
-        on_replicas.get_concrete_function({"image": image, "label": label})
+        self.rehearsal = on_replicas.get_concrete_function({"image": image, "label": label}).graph
         _require_distinct([name for names in self._names.values() for name in names])
         with self._strategy.scope():
             self._sums = [_replica_sums(len(self._names[index])) for index in range(len(self._updates))]
             for live in self._updates:
                 live.remembered.settle()
+
+    def replica_program(self, num_replicas: int) -> tf.types.experimental.PolymorphicFunction:
+        """Return a whole step, every update due, as one function of what each of `num_replicas` replicas is given.
+
+        For a compiler to look at: it is never run here. Sums over replicas are left out.
+
+        Args:
+          num_replicas: that share the global batch; the stepper's own may be another number.
+
+        Returns:
+          A function of (images float32[n, B, H, W, C], labels int32[n, B], step int64[], replica int32[]), n the
+          batches of a step.
+
+        Raises:
+          UserError: the replicas do not divide the global batch.
+        """
+        self.rehearse()
+        twin = copy.copy(self)
+        twin._num_replicas = num_replicas
+        twin._per_replica_batch_size = _rows_of_each(self._per_replica_batch_size * self._num_replicas, num_replicas)
+
+        def step(images: tf.Tensor, labels: tf.Tensor, step: tf.Tensor, replica: tf.Tensor) -> None:
+            twin._replica = replica
+            rows = zip(tf.unstack(images), tf.unstack(labels), strict=True)
+            batches = [Batch(image=image, label=label) for image, label in rows]
+            for index, live in enumerate(self._updates):
+                share = live.update.accumulate
+                for first in range(0, live.update.repeats * share, share):
+                    self._strategy.run(twin._on_replica, (batches[first : first + share], step, index, first))
+
+        rows = [self.batches_per_step, twin._per_replica_batch_size]
+        signature = [
+            tf.TensorSpec([*rows, *self._spec.image_shape], tf.float32, name="images"),
+            tf.TensorSpec(rows, tf.int32, name="labels"),
+            tf.TensorSpec([], tf.int64, name="step"),
+            tf.TensorSpec([], tf.int32, name="replica"),
+        ]
+        return tf.function(step, input_signature=signature, jit_compile=True, autograph=False)
 
     def run(self, iterator: Iterator[Batch], num_steps: int) -> dict[str, tf.Tensor]:
         """Run `num_steps` steps; see `interfaces.Stepper.run`."""
@@ -154,13 +189,16 @@ class DistributedStepper:
         self._sums[index].assign_add(tf.stack([metrics[name] for name in self._names[index]]))
 
     def _random(self, index: int, step: tf.Tensor, batch: int) -> Random:
+        replica = self._replica
+        if replica is None:
+            replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         return ReplicaRandom(
             seed=self._seed,
             stream=str(index),
             step=step,
             repeat=batch,
             per_replica_batch_size=self._per_replica_batch_size,
-            replica=tf.distribute.get_replica_context().replica_id_in_sync_group,
+            replica=replica,
             num_replicas=self._num_replicas,
         )
 
@@ -178,6 +216,16 @@ class DistributedStepper:
             if count:
                 means |= dict(zip(self._names[index], tf.unstack(total / count), strict=True))
         return means
+
+
+def _rows_of_each(global_batch_size: int, num_replicas: int) -> int:
+    if global_batch_size % num_replicas:
+        near = -(-global_batch_size // num_replicas) * num_replicas
+        raise UserError(
+            "The number of replicas must divide `global_batch_size`. Received "
+            f"global_batch_size={global_batch_size} for {num_replicas} replicas. Use {near}."
+        )
+    return global_batch_size // num_replicas
 
 
 def _require_distinct(names: Sequence[str]) -> None:
