@@ -128,7 +128,8 @@ def _of_batches(data: DataSource, global_batch_size: int) -> Iterator[str]:
         if spec.dtype == tf.string or not spec.shape.is_fully_defined():
             yield (
                 "A batch holds numbers, and every shape is known before it is read. Received "
-                f"{name!r}: {spec.dtype.name}{spec.shape} from {kind}. Use batch(..., drop_remainder=True) and tf.ensure_shape in its `batches`."
+                f"{name!r}: {spec.dtype.name}{spec.shape} from {kind}. Use batch(..., drop_remainder=True) and "
+                "tf.ensure_shape in its `batches`."
             )
 
 
@@ -140,6 +141,7 @@ def _of_files(data: DataSource) -> Sequence[str]:
         return []
     return [
         f"The host of a remote TPU reads no file of this machine. Received {type(data).__name__}, which reads "
-        f"{local[0]} and more while it trains. Raise `memory_budget_mb` so that the examples are held in memory and travel from "
-        "here, put the data in a bucket (data_dir = 'gs://...'), or start the program on the TPU's own machine."
+        f"{local[0]} and more while it trains. Raise `memory_budget_mb` so that the examples are held in memory and "
+        "travel from here, put the data in a bucket (data_dir = 'gs://...'), or start the program on the TPU's own "
+        "machine."
     ]
