@@ -75,7 +75,7 @@ def compile_for(module: bytes, topology: Topology, keep: Path | None = None) -> 
       topology: of the chip.
       keep: a folder of answers; what it holds for this very module is not compiled again.
     """
-    kept = keep and keep / f"{hashlib.sha256(module).hexdigest()[:32]}-{topology.name.replace(':', '-')}.json"
+    kept = keep and keep / f"{_digest(module)}-{topology.name.replace(':', '-')}.json"
     if kept and kept.exists():
         return _read(json.loads(kept.read_text()), topology)
     with tempfile.NamedTemporaryFile(suffix=".bin") as file:
@@ -93,6 +93,11 @@ def compile_for(module: bytes, topology: Topology, keep: Path | None = None) -> 
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(lines[-1])
     return _read(answer, topology)
+
+
+def _digest(module: bytes) -> str:
+    """Return what changes with a module, but not with the number that TensorFlow puts into its function's name."""
+    return hashlib.sha256(re.sub(rb"inference_step_\d+", b"inference_step", module)).hexdigest()[:32]
 
 
 def _read(answer: Mapping, topology: Topology) -> Answer:
