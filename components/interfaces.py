@@ -115,6 +115,16 @@ class Holdable(Protocol):
         ...
 
 
+@runtime_checkable
+class Streaming(Protocol):
+    """What a data source may offer beside: which files it goes on reading while a run trains."""
+
+    @property
+    def streamed_files(self) -> Sequence[str]:
+        """The files, or none where the examples are held in memory; opens the data if need be."""
+        ...
+
+
 # --- networks --------------------------------------------------------------------------------------------------------
 
 # generator([latents float32[B, Z], labels int32[B]], training=...) -> images float32[B, H, W, C] in [-1, 1]
@@ -336,6 +346,13 @@ class Stepper(Protocol):
         ...
 
 
+@runtime_checkable
+class Traced(Protocol):
+    """What a stepper may offer beside: the graph of its rehearsal, in which to look for what some hardware forbids."""
+
+    rehearsals: Sequence[tf.Graph]  # one an update, once rehearsed
+
+
 class StepperFactory(Protocol):
     """Makes a stepper inside strategy.scope()."""
 
@@ -360,6 +377,8 @@ class Hardware:
     accelerator: str  # "tpu", "gpu" or "cpu"
     description: str  # one line for a person
     shortfall: str = ""  # what was asked for and not found; empty: nothing
+    meant_for_tpu: bool = False  # a TPU, or what stands in for the one that was asked for
+    is_remote: bool = False  # the devices belong to another machine, which reads no file of this one
     is_chief: bool = True  # the one process that writes, where several hosts share a run
     wait_for_all: Callable[[], None] = lambda: None  # returns when all processes of the run have called it
     agree: Callable[[int], int] = lambda number: number  # the largest of what all processes give, each 0 to 64

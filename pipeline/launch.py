@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from components.interfaces import Action, Choosy, DataSpec, Foreseeable, Hardware, Preview, UserError, Writer
-from pipeline import actions, configs
+from pipeline import actions, configs, tpu_rules
 from pipeline.build import Run, build
 from pipeline.evaluation_file import EvaluationFile
 from pipeline.experiment import Experiment
@@ -105,6 +105,8 @@ def assemble(
         spec = open_data(experiment, is_rehearsal)
     with config.explaining():
         run = build(experiment, hardware=hardware, spec=spec, checkpoints=folder.checkpoints)
+        if hardware.meant_for_tpu:
+            tpu_rules.require_fit(run, experiment.data if spec.fingerprint else None)
         previews = {
             name: make(run.sampler, experiment.data, experiment.seed) for name, make in experiment.previews.items()
         }

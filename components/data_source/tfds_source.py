@@ -66,6 +66,12 @@ class TFDSSource:
         """
         return self._opened.spec
 
+    @property
+    def streamed_files(self) -> list[str]:
+        """The files that a training goes on reading; none where the images fit `memory_budget_mb`."""
+        held = self._opened.examples
+        return list(held.index.files) if isinstance(held, examples.StreamedExamples) else []
+
     def foresee(self) -> DataSpec | None:
         """Return what data that are not prepared will be, as far as TFDS knows; None for prepared ones.
 

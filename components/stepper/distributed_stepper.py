@@ -5,9 +5,11 @@ randomness is keyed by (seed, update, purpose, step, batch of the step), and ste
 [s * batches_per_step, (s + 1) * batches_per_step).
 """
 
+import copy
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -15,6 +17,7 @@ import tensorflow as tf
 from components.interfaces import Batch, Networks, Random, Update, UserError
 from components.stepper.players import seat_players
 from components.stepper.randomness import ReplicaRandom
+from components.stepper.rules import require_distinct, rows_of_each
 from components.stepper.update import LiveUpdate
 
 _ROOM = 32  # metrics of an update; more make it be traced once again
@@ -50,20 +53,15 @@ class DistributedStepper:
         """
         self._strategy = tf.distribute.get_strategy()
         self._num_replicas = self._strategy.num_replicas_in_sync
-        if global_batch_size % self._num_replicas:
-            near = -(-global_batch_size // self._num_replicas) * self._num_replicas
-            raise UserError(
-                "The number of replicas must divide `global_batch_size`. Received "
-                f"global_batch_size={global_batch_size} for {self._num_replicas} replicas. Use {near}."
-            )
-        self._per_replica_batch_size = global_batch_size // self._num_replicas
+        self._per_replica_batch_size = rows_of_each(global_batch_size, self._num_replicas)
+        self._replica: tf.Tensor | None = None  # None: the one of the replica context
         self._seed = seed
         self._spec = networks.spec
         self._players = seat_players(updates, networks, copy_network, global_batch_size)
         self._updates = [LiveUpdate(update, self._players, networks, global_batch_size) for update in updates]
         self._names: dict[int, list[str]] = {}  # of the metrics of each update
         self._sums = [_replica_sums(_ROOM) for _ in updates]
-        self._moves: dict[tuple, Callable[..., None]] = {}  # {(index of the update, *form of the batches): traced}
+        self._moves: dict[tuple, Any] = {}  # {(index of the update, *form of the batches): traced}
         self._is_rehearsed = False
         self.batches_per_step = max(update.repeats * update.accumulate for update in updates)
         self.averages = {n: copy for p in self._players.values() for n, copy in p.averages.items()}
@@ -97,10 +95,53 @@ class DistributedStepper:
             if self._lacks_room(index):
                 self._make_room(index)
                 self._trace(index, batches)
-        _require_distinct([name for names in self._names.values() for name in names])
+        require_distinct([name for names in self._names.values() for name in names])
         for player in self._players.values():
             player.require_reached()
         self._is_rehearsed = True
+
+    @property
+    def rehearsals(self) -> list[tf.Graph]:
+        """The graph of every update as it was rehearsed."""
+        return [move.graph for move in self._moves.values()]
+
+    def replica_program(self, num_replicas: int) -> tf.types.experimental.PolymorphicFunction:
+        """Return a whole step, every update due, as one function of what each of `num_replicas` replicas is given.
+
+        For a compiler to look at: it is never run here. Sums over replicas are left out.
+
+        Args:
+          num_replicas: that share the global batch; the stepper's own may be another number.
+
+        Returns:
+          A function of (images float32[n, B, H, W, C], labels int32[n, B], step int64[], replica int32[]), n the
+          batches of a step.
+
+        Raises:
+          UserError: the replicas do not divide the global batch.
+        """
+        self.rehearse()
+        twin = copy.copy(self)
+        twin._num_replicas = num_replicas
+        twin._per_replica_batch_size = rows_of_each(self._per_replica_batch_size * self._num_replicas, num_replicas)
+
+        def step(images: tf.Tensor, labels: tf.Tensor, step: tf.Tensor, replica: tf.Tensor) -> None:
+            twin._replica = replica
+            rows = zip(tf.unstack(images), tf.unstack(labels), strict=True)
+            batches = [Batch(image=image, label=label) for image, label in rows]
+            for index, live in enumerate(self._updates):
+                share = live.update.accumulate
+                for first in range(0, live.update.repeats * share, share):
+                    self._strategy.run(twin._on_replica, (batches[first : first + share], step, first, index))
+
+        rows = [self.batches_per_step, twin._per_replica_batch_size]
+        signature = [
+            tf.TensorSpec([*rows, *self._spec.image_shape], tf.float32, name="images"),
+            tf.TensorSpec(rows, tf.int32, name="labels"),
+            tf.TensorSpec([], tf.int64, name="step"),
+            tf.TensorSpec([], tf.int32, name="replica"),
+        ]
+        return tf.function(step, input_signature=signature, jit_compile=True, autograph=False)
 
     def run(self, iterator: Iterator[Batch], num_steps: int) -> dict[str, tf.Tensor]:
         """Run `num_steps` steps; see `interfaces.Stepper.run`."""
@@ -211,13 +252,16 @@ class DistributedStepper:
             self._sums[index].assign_add(tf.pad(tf.stack(list(metrics.values())), [[0, more]]))
 
     def _random(self, index: int, step: tf.Tensor, batch: tf.Tensor | int) -> Random:
+        replica = self._replica
+        if replica is None:
+            replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         return ReplicaRandom(
             seed=self._seed,
             stream=str(index),
             step=step,
             repeat=batch,
             per_replica_batch_size=self._per_replica_batch_size,
-            replica=tf.distribute.get_replica_context().replica_id_in_sync_group,
+            replica=replica,
             num_replicas=self._num_replicas,
         )
 
@@ -239,15 +283,6 @@ class DistributedStepper:
 
 def _key(index: int, batches: Sequence[Batch]) -> tuple:
     return (index, *tf.nest.flatten(batches))
-
-
-def _require_distinct(names: Sequence[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise UserError(
-            f"Two updates never report under one name. Received twice: {', '.join(twice)}. Set one `Update.loss_name`, "
-            "or rename the metric in its objective."
-        )
 
 
 def _replica_sums(size: int) -> tf.Variable:

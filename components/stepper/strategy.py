@@ -1,5 +1,6 @@
 """Chooses the hardware, and says what was chosen and why."""
 
+import dataclasses
 import os
 
 import tensorflow as tf
@@ -41,8 +42,10 @@ def select(*, name: str = "auto") -> Hardware:
             accelerator="gpu",
             description=f"{len(gpus)} GPUs of this host, one replica each",
             shortfall=missing,
+            meant_for_tpu=name == "tpu",
         )
-    return _one_device("gpu" if gpus else "cpu", "the best device found", missing)
+    found = _one_device("gpu" if gpus else "cpu", "the best device found", missing)
+    return dataclasses.replace(found, meant_for_tpu=name == "tpu")
 
 
 def _one_device(kind: str, reason: str, shortfall: str = "") -> Hardware:
@@ -67,7 +70,13 @@ def _tpu() -> Hardware:
     tf.tpu.experimental.initialize_tpu_system(resolver)
     strategy = tf.distribute.TPUStrategy(resolver)
     description = f"TPU {address!r}, {strategy.num_replicas_in_sync} cores, one replica each"
-    return Hardware(strategy=strategy, accelerator="tpu", description=description)
+    return Hardware(
+        strategy=strategy,
+        accelerator="tpu",
+        description=description,
+        meant_for_tpu=True,
+        is_remote=address != "local",
+    )
 
 
 def _logical_cpus(name: str) -> Hardware:
