@@ -44,6 +44,7 @@ class Experiment:
       steps_per_loop: steps run on the device between two looks of the host.
       precision: what layers compute in; weights, losses and statistics are float32 in any case. "mixed_bfloat16" for
         TPUs, recent GPUs and CPUs that have it; "mixed_float16", with a scaled loss for each player, for older GPUs.
+      keeps_report: whether report.html in the run folder is written whenever previews are drawn, and at the end.
       log_every, save_every, sample_every: in steps; multiples of steps_per_loop. The end of a run always counts.
     """
 
@@ -61,6 +62,7 @@ class Experiment:
     writers: Sequence[WriterFactory] = ()
     steps_per_loop: Positive = 1
     precision: Precision = "float32"
+    keeps_report: bool = True
     log_every: Positive = 100
     save_every: Positive = 1000
     sample_every: Positive = 1000

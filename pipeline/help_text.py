@@ -23,6 +23,7 @@ Train what a gin file names, or use a run that was trained.
   python -m pipeline.main --gin_file=quickstart.gin --gin_param='TRAIN_STEPS = 500' --workdir=runs/short
   python -m pipeline.main --mode=sample --workdir=runs/short --labels=7 --output=sevens.png
   python -m pipeline.main --mode=reconstruct --workdir=runs/vae_conv --output=pairs.png
+  python -m pipeline.main --mode=report --workdir=runs/short --workdir=runs/quickstart
 """
 
 _NOTES = {

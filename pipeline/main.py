@@ -23,14 +23,18 @@ _GIN_FILE = flags.DEFINE_multi_string(
     "gin_file", [], "What to train: a path, or the name of a shipped file. Repeatable: a later one overrides."
 )
 _GIN_PARAM = flags.DEFINE_multi_string("gin_param", [], "A line of gin that overrides the files. Repeatable.")
-_WORKDIR = flags.DEFINE_string(
-    "workdir", None, "The run folder, made when needed. Without it: runs/ and the gin file's name."
+_WORKDIR = flags.DEFINE_multi_string(
+    "workdir",
+    [],
+    "The run folder, made when needed. Without it: runs/ and the gin file's name. Repeatable with --mode=report, which "
+    "then compares runs.",
 )
 _MODE = flags.DEFINE_enum(
     "mode",
     "train",
     list(modes.NAMES),
-    "What to do. All but train need only --workdir; reconstruct: real images and what an autoencoder makes of them.",
+    "What to do. All but train need only --workdir; reconstruct: real images and what an autoencoder makes of them; "
+    "report: one HTML file that shows a run, or compares several.",
 )
 _STRATEGY = flags.DEFINE_string(
     "strategy", None, "auto, tpu, mirrored, multi_worker, one_device or cpu:N; overrides the gin file."
@@ -53,7 +57,8 @@ _LABELS = flags.DEFINE_string("labels", "balanced", "balanced, a class (3), or c
 _OUTPUT = flags.DEFINE_string(
     "output",
     None,
-    "FILE.png (a grid), FILE.npz, or a folder of PNG files. Without it: sample.png or reconstruction.png in --workdir.",
+    "FILE.png (a grid), FILE.npz, or a folder of PNG files. Without it: sample.png or reconstruction.png in --workdir. "
+    "For report: FILE.html, else report.html in --workdir, or comparison.html.",
 )
 _HELP = flags.DEFINE_bool("help", False, "Print this.", short_name="h")
 
@@ -111,6 +116,11 @@ def _check_flags() -> None:
             raise flags.Error(f"--{name} is for {others}, and has no effect with --mode={mode}. {hint}")
         if flag.value == "" or isinstance(flag.value, list) and "" in flag.value:
             raise flags.Error(f"--{name} needs a value. Received none: --{name}=.")
+    if len(_WORKDIR.value) > 1 and not (mode in modes.USING_A_RUN and modes.USING_A_RUN[mode].takes_several):
+        raise flags.Error(
+            f"--mode={mode} takes one --workdir. Received {', '.join(_WORKDIR.value)}. Name one; --mode=report takes "
+            "several, and compares them."
+        )
     if _OVERWRITE.value and _FORCE_RESUME.value:
         raise flags.Error(
             "--overwrite starts a run anew, --force_resume goes on with it. Received both. Leave one out."
@@ -144,11 +154,14 @@ def _use_run() -> int:
         raise flags.Error(f"--mode={_MODE.value} needs --workdir, the folder of a run.")
     quiet.start()
     mode = modes.USING_A_RUN[_MODE.value]
-    return mode.function()(_WORKDIR.value, **{name: flags.FLAGS[name].value for name in mode.flags})
+    places = _WORKDIR.value if mode.takes_several else _WORKDIR.value[0]
+    return mode.function()(places, **{name: flags.FLAGS[name].value for name in mode.flags})
 
 
 def _workdir() -> str:
-    return _WORKDIR.value or (api.default_workdir(_GIN_FILE.value) if _GIN_FILE.value else "none")
+    if _WORKDIR.value:
+        return ", ".join(_WORKDIR.value)
+    return api.default_workdir(_GIN_FILE.value) if _GIN_FILE.value else "none"
 
 
 def _print(text: str) -> int:

@@ -15,10 +15,12 @@ class Mode:
     Attributes:
       place: "MODULE:FUNCTION"; imported when the mode is asked for, since the command line answers without TensorFlow.
       flags: beside --workdir; the function is called as FUNCTION(workdir, FLAG=value, ...) and returns the exit status.
+      takes_several: whether --workdir can be repeated; the function is given the list of them.
     """
 
     place: str
     flags: tuple[str, ...]
+    takes_several: bool = False
 
     def function(self) -> Callable[..., int]:
         """Return the function, imported."""
@@ -30,6 +32,7 @@ OF_TRAINING = ("gin_file", "gin_param", "strategy", "dry_run", "require_accelera
 USING_A_RUN: Mapping[str, Mode] = {
     "sample": Mode("pipeline.sample:sample", ("checkpoint", "seed", "num_images", "labels", "output")),
     "reconstruct": Mode("pipeline.reconstruct:reconstruct", ("checkpoint", "seed", "num_images", "output")),
+    "report": Mode("pipeline.report:report", ("output",), takes_several=True),
 }
 NAMES = ("train", *USING_A_RUN)
 
