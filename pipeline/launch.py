@@ -11,6 +11,7 @@ from pipeline import actions, configs
 from pipeline.build import Run, build
 from pipeline.experiment import Experiment
 from pipeline.lost_worker import ending_with_the_others
+from pipeline.report import NAME as REPORT
 from pipeline.report import RunReport
 from pipeline.run_folder import FREE_TO_CHANGE, RunFolder
 from pipeline.status import StatusLine
@@ -200,6 +201,8 @@ def _train(run: Run, folder: RunFolder, outlets: Outlets) -> int:
         _say(f"Nothing to do: the run stands at step {step}, past the {experiment.train_steps} steps asked for.")
     elif is_chief:
         _say(f"Done: step {step}. Pictures, curves and weights are in {folder.path}{_pictures(folder)}.")
+        if report:
+            _say(f"The run at a glance: {folder.path / REPORT}")
         _say(f"More images: python -m pipeline.main --mode=sample --workdir={folder.path} --output=images.png")
     return stop.exit_status if is_cut else 0
 
