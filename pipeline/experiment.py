@@ -48,6 +48,7 @@ class Experiment:
         `TFDSSource.device_budget_mb`.
       precision: what layers compute in; weights, losses and statistics are float32 in any case. "mixed_bfloat16" for
         TPUs, recent GPUs and CPUs that have it; "mixed_float16", with a scaled loss for each player, for older GPUs.
+      keeps_report: whether report.html in the run folder is written whenever previews are drawn, and at the end.
       log_every, save_every, sample_every: in steps; multiples of steps_per_loop. The end of a run always counts.
       evaluator: makes what scores the networks; None: nothing does.
       evaluate_every: the same, for scores in training; None: only --mode=evaluate scores.
@@ -68,6 +69,7 @@ class Experiment:
     steps_per_loop: Positive = 1
     data_on_device: bool | None = None
     precision: Precision = "float32"
+    keeps_report: bool = True
     log_every: Positive = 100
     save_every: Positive = 1000
     sample_every: Positive = 1000

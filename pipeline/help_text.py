@@ -32,6 +32,7 @@ Train what a gin file names, or use a run that was trained.
   python -m pipeline.main --mode=sample --workdir=runs/short --labels=7 --output=sevens.png
   python -m pipeline.main --mode=reconstruct --workdir=runs/vae_conv --output=pairs.png
   python -m pipeline.main --mode=evaluate --workdir=runs/short
+  python -m pipeline.main --mode=report --workdir=runs/short --workdir=runs/quickstart
 """
 
 _NOTES = {

@@ -1,9 +1,10 @@
 """Mode train: from a configuration to a finished, or cleanly interrupted, run folder."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from components.interfaces import Action, Choosy, DataSpec, Foreseeable, Hardware, Preview, UserError, Writer
 from pipeline import actions, configs, tpu_rules
@@ -11,6 +12,8 @@ from pipeline.build import Run, build
 from pipeline.evaluation_file import EvaluationFile
 from pipeline.experiment import Experiment
 from pipeline.lost_worker import ending_with_the_others
+from pipeline.report import NAME as REPORT
+from pipeline.report import RunReport
 from pipeline.run_folder import FREE_TO_CHANGE, RunFolder
 from pipeline.status import StatusLine
 from pipeline.stop import StopSignal
@@ -83,7 +86,7 @@ def launch(
     folder = RunFolder(workdir)
     run, outlets = assemble(config, folder, require_accelerator=require_accelerator)
     with folder.locked() if run.hardware.is_chief else nullcontext():  # the chief alone writes
-        _enter(folder, config.operative_text(), run, overwrite=overwrite, force_resume=force_resume)
+        _enter(folder, config, run, overwrite=overwrite, force_resume=force_resume)
         return Summary(run=run, workdir=folder.path, exit_status=_train(run, folder, outlets))
 
 
@@ -142,8 +145,9 @@ def choose_hardware(experiment: Experiment, require_accelerator: bool) -> Hardwa
     return hardware
 
 
-def _enter(folder: RunFolder, text: str, run: Run, *, overwrite: bool, force_resume: bool) -> None:
+def _enter(folder: RunFolder, config: configs.Config, run: Run, *, overwrite: bool, force_resume: bool) -> None:
     """Make the folder this run's own and restore what it holds; nothing is written before both are decided."""
+    text = config.operative_text()
     if overwrite and run.hardware.is_chief:
         with folder.writing("The run that it holds may be deleted in part."):
             folder.clear()
@@ -157,20 +161,44 @@ def _enter(folder: RunFolder, text: str, run: Run, *, overwrite: bool, force_res
         hardware = run.hardware
         strategy = f"{type(hardware.strategy).__name__}, {hardware.strategy.num_replicas_in_sync} in sync"
         facts = {"hardware": hardware.description, "strategy": strategy, "seed": run.experiment.seed}
-        folder.write(text, facts, run.networks.spec, step)
+        folder.write(text, facts, run.networks.spec, step, _told(config, run))
         _say(f"Run folder: {folder.path}, {f'going on at step {step}' if step else 'a new run'}.")
+
+
+def _told(config: configs.Config, run: Run) -> dict[str, Any]:
+    """Return what the manifest tells of the networks' sizes and of where each value comes from, defaults left out."""
+    settings = [one for one in config.settings() if one.source != "default"]
+    sources = {f"{one.part}.{one.name}" if one.part else one.name: one.source for one in settings}
+    return {"networks": {name: one.count_params() for name, one in run.networks.items()}, "sources": sources}
+
+
+@contextmanager
+def _telling_faults(folder: RunFolder, report: RunReport | None) -> Iterator[None]:
+    """Let the report tell what ended the run."""
+    try:
+        yield
+    except Exception as error:
+        if report:
+            with suppress(OSError, UserError):  # the fault that ended the run is the one to be told
+                folder.require_in_place()
+                report.close(fault=str(error))
+        raise
 
 
 def _train(run: Run, folder: RunFolder, outlets: Outlets) -> int:
     experiment, is_chief = run.experiment, run.hardware.is_chief
-    with StopSignal() as stop:
-        step = train(run, _actions(run, folder, outlets) if is_chief else [actions.refuse_nan], stop)
+    report = RunReport(folder.path) if experiment.keeps_report and is_chief else None
+    with StopSignal() as stop, _telling_faults(folder, report):
+        step = train(run, _actions(run, folder, outlets, report) if is_chief else [actions.refuse_nan], stop)
         if stop.requested and is_chief:
             _guarded(folder, actions.save(run))(step, {})
         run.hardware.wait_for_all()  # a worker that ended while the chief still saves would be a lost one to it
     for writer in outlets.writers:
         with folder.writing(f"Step {step} is reached and saved; the last points of the curves are not."):
             writer.close()
+    if report:
+        with folder.writing(f"Step {step} is reached and saved; the last report is not."):
+            report.close()
     is_cut = step < experiment.train_steps
     if is_chief and is_cut:
         _say(f"Stopped and saved at step {step} of {experiment.train_steps}. The same command goes on from there.")
@@ -178,11 +206,13 @@ def _train(run: Run, folder: RunFolder, outlets: Outlets) -> int:
         _say(f"Nothing to do: the run stands at step {step}, past the {experiment.train_steps} steps asked for.")
     elif is_chief:
         _say(f"Done: step {step}. Pictures, curves and weights are in {folder.path}{_pictures(folder)}.")
+        if report:
+            _say(f"The run at a glance: {folder.path / REPORT}")
         _say(f"More images: python -m pipeline.main --mode=sample --workdir={folder.path} --output=images.png")
     return stop.exit_status if is_cut else 0
 
 
-def _actions(run: Run, folder: RunFolder, outlets: Outlets) -> list[Action]:
+def _actions(run: Run, folder: RunFolder, outlets: Outlets, report: RunReport | None) -> list[Action]:
     """Return what happens beside training; nothing is saved before it is known to be finite."""
     experiment, start, last = run.experiment, run.step, run.experiment.train_steps
     draw = _guarded(folder, actions.draw(outlets.previews, outlets.writers))
@@ -191,6 +221,7 @@ def _actions(run: Run, folder: RunFolder, outlets: Outlets) -> list[Action]:
             writer.rewind(start)
     if start == 0:
         draw(0, {})
+    told = [actions.every(experiment.sample_every, last, _guarded(folder, report.update))] if report else []
     images_per_step = experiment.global_batch_size * run.stepper.batches_per_step
     status = StatusLine(start, last, images_per_step, num_examples=run.networks.spec.num_examples)
     return [
@@ -199,6 +230,7 @@ def _actions(run: Run, folder: RunFolder, outlets: Outlets) -> list[Action]:
         actions.every(experiment.sample_every, last, draw),
         actions.every(experiment.save_every, last, _guarded(folder, actions.save(run))),
         *_evaluations(run, folder, outlets, status),
+        *told,
     ]
 
 

@@ -23,8 +23,11 @@ _GIN_FILE = flags.DEFINE_multi_string(
     "gin_file", [], "What to train: a path, or the name of a shipped file. Repeatable: a later one overrides."
 )
 _GIN_PARAM = flags.DEFINE_multi_string("gin_param", [], "A line of gin that overrides the files. Repeatable.")
-_WORKDIR = flags.DEFINE_string(
-    "workdir", None, "The run folder, made when needed. Without it: runs/ and the gin file's name."
+_WORKDIR = flags.DEFINE_multi_string(
+    "workdir",
+    [],
+    "The run folder, made when needed. Without it: runs/ and the gin file's name. Repeatable with --mode=report, which "
+    "then compares runs.",
 )
 _MODE = flags.DEFINE_enum(
     "mode",
@@ -63,7 +66,8 @@ _OUTPUT = flags.DEFINE_string(
     "output",
     None,
     "FILE.png (a grid), FILE.npz, or a folder of PNG files; of interpolate and traverse also FILE.gif or FILE.apng (a "
-    "film). film: FILE.gif or FILE.png. export: a folder. Without it: sample.png, export/, ... in --workdir.",
+    "film). film: FILE.gif or FILE.png. export: a folder. report: FILE.html. Without it: sample.png, export/, ... in "
+    "--workdir.",
 )
 _PATH = flags.DEFINE_enum(
     "path",
@@ -152,6 +156,11 @@ def _check_flags() -> None:
             raise flags.Error(f"--{name} is for {others}, and has no effect with --mode={mode}. {hint}")
         if flag.value == "" or isinstance(flag.value, list) and "" in flag.value:
             raise flags.Error(f"--{name} needs a value. Received none: --{name}=.")
+    if len(_WORKDIR.value) > 1 and not (mode in modes.USING_A_RUN and modes.USING_A_RUN[mode].takes_several):
+        raise flags.Error(
+            f"--mode={mode} takes one --workdir. Received {', '.join(_WORKDIR.value)}. Name one; --mode=report takes "
+            "several, and compares them."
+        )
     if _OVERWRITE.value and _FORCE_RESUME.value:
         raise flags.Error(
             "--overwrite starts a run anew, --force_resume goes on with it. Received both. Leave one out."
@@ -185,11 +194,14 @@ def _use_run() -> int:
         raise flags.Error(f"--mode={_MODE.value} needs --workdir, the folder of a run.")
     quiet.start()
     mode = modes.USING_A_RUN[_MODE.value]
-    return mode.function()(_WORKDIR.value, **{name: flags.FLAGS[name].value for name in mode.flags})
+    places = _WORKDIR.value if mode.takes_several else _WORKDIR.value[0]
+    return mode.function()(places, **{name: flags.FLAGS[name].value for name in mode.flags})
 
 
 def _workdir() -> str:
-    return _WORKDIR.value or (api.default_workdir(_GIN_FILE.value) if _GIN_FILE.value else "none")
+    if _WORKDIR.value:
+        return ", ".join(_WORKDIR.value)
+    return api.default_workdir(_GIN_FILE.value) if _GIN_FILE.value else "none"
 
 
 def _print(text: str) -> int:

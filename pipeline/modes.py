@@ -16,11 +16,13 @@ class Mode:
       place: "MODULE:FUNCTION"; imported when the mode is asked for, since the command line answers without TensorFlow.
       doc: what it does, or shows, in a few words.
       flags: beside --workdir; the function is called as FUNCTION(workdir, FLAG=value, ...) and returns the exit status.
+      takes_several: whether --workdir can be repeated; the function is given the list of them.
     """
 
     place: str
     doc: str
     flags: tuple[str, ...]
+    takes_several: bool = False
 
     def function(self) -> Callable[..., int]:
         """Return the function, imported."""
@@ -70,6 +72,12 @@ USING_A_RUN: Mapping[str, Mode] = {
         "pipeline.evaluate:evaluate",
         "metrics of samples, each with what made it",
         ("checkpoint", "gin_param", "watch", "best_by"),
+    ),
+    "report": Mode(
+        "pipeline.report:report",
+        "one HTML file that shows a run, or compares several",
+        ("output",),
+        takes_several=True,
     ),
 }
 NAMES = ("train", *USING_A_RUN)

@@ -29,6 +29,7 @@ FREE_TO_CHANGE = (
     "experiment.Experiment.data_on_device",
     "experiment.Experiment.evaluate_every",
     "experiment.Experiment.evaluator",
+    "experiment.Experiment.keeps_report",
     "experiment.Experiment.log_every",
     "experiment.Experiment.previews",
     "experiment.Experiment.sample_every",
@@ -76,7 +77,10 @@ FREE_TO_CHANGE = (
     "vae_sampler.VAESampler.chunk_size",
 )
 NAMES_TAKEN = ("checkpoints", "events", "history")  # folders of their own, so that no preview may have these names
-_OURS = (*NAMES_TAKEN, "samples", "config.gin", "manifest.json", "metrics.jsonl", "history.png", "evaluation.json")
+_OURS = (
+    *NAMES_TAKEN,
+    *("samples", "config.gin", "manifest.json", "metrics.jsonl", "history.png", "evaluation.json", "report.html"),
+)
 _PICTURES = "[0-9]" * 9 + ".png*"  # STEP.png, in a folder of its preview's name, and one that a kill left half written
 _PACKAGES = ("gantry", "tensorflow", "tensorflow-tpu", "keras", "tensorflow-datasets", "gin-config", "numpy")
 
@@ -224,12 +228,22 @@ class RunFolder:
             "Put it back, choose another --workdir, or start anew with --overwrite."
         )
 
-    def write(self, config: str, facts: Mapping[str, Any], spec: DataSpec, step: int) -> None:
-        """Write config.gin and manifest.json; a run that goes on keeps the list of its starts."""
+    def write(
+        self, config: str, facts: Mapping[str, Any], spec: DataSpec, step: int, told: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write config.gin and manifest.json; a run that goes on keeps the list of its starts.
+
+        Args:
+          config: text of config.gin.
+          facts: of this start.
+          spec: of the data.
+          step: at which this start begins.
+          told: what else the manifest tells of the run, as it is now.
+        """
         starts = self._facts()[1] if self.manifest.exists() else []
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         starts.append({"step": step, "time": when, "command": sys.argv, **project_commit(), **facts})
-        manifest = {"versions": _versions(), "data": asdict(spec), "starts": starts}
+        manifest = {"versions": _versions(), "data": asdict(spec), **(told or {}), "starts": starts}
         with self.writing("The run was not started."):
             self.path.mkdir(parents=True, exist_ok=True)
             replace_text(self.manifest, json.dumps(manifest, indent=2) + "\n")

@@ -16,8 +16,8 @@ a part to the lines that configure it, and `faults` tells every mistake with fil
 remedy.
 """
 
-from pipeline.configs.comparison import differences
+from pipeline.configs.comparison import differences, values
 from pipeline.configs.config import Config, Setting, parse
 from pipeline.configs.locate import find, shipped
 
-__all__ = ["Config", "Setting", "differences", "find", "parse", "shipped"]
+__all__ = ["Config", "Setting", "differences", "find", "parse", "shipped", "values"]

@@ -21,7 +21,7 @@ def differences(old_text: str, new_text: str, *, ignore: Ignore = ()) -> list[st
       One line for each difference: `NAME: old -> new`. A value that comes from a macro is compared as the macro, so
       that a changed macro shows once. A default that only one text knows is no difference.
     """
-    old, new = _values(old_text), _values(new_text)
+    old, new = values(old_text), values(new_text)
     is_ignored = ignore if callable(ignore) else ignore.__contains__
     lines = []
     for name in sorted(old.keys() | new.keys()):
@@ -44,7 +44,7 @@ def _followed(value: str, values: dict[str, tuple[str, bool]]) -> str:
     return value
 
 
-def _values(text: str) -> dict[str, tuple[str, bool]]:
+def values(text: str) -> dict[str, tuple[str, bool]]:
     """Return {name: (value as text, whether it is bound)}; a default is not."""
     bare = "\n".join(line.removeprefix(DEFAULT) for line in text.splitlines())
     bound = {one.name: one for one in statements.read(text, "").bindings}
