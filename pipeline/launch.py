@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from components.interfaces import Action, Choosy, DataSpec, Foreseeable, Hardware, Preview, UserError, Writer
-from pipeline import actions, configs
+from components.interfaces import Action, Choosy, DataSpec, Foreseeable, Hardware, Preview, UserError, Watch, Writer
+from pipeline import actions, configs, listening, recovery
 from pipeline.build import Run, build
 from pipeline.experiment import Experiment
 from pipeline.lost_worker import ending_with_the_others
 from pipeline.run_folder import FREE_TO_CHANGE, RunFolder
 from pipeline.status import StatusLine
 from pipeline.stop import StopSignal
-from pipeline.train import train
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +22,14 @@ class Outlets:
     Attributes:
       previews: {name: preview}, in the order in which they are drawn.
       writers: each is given all.
+      watch: follows the quality; None: nothing does.
+      means: of the log point that is being made.
     """
 
     previews: Mapping[str, Preview]
     writers: Sequence[Writer]
+    watch: Watch | None = None
+    means: listening.Means = field(default_factory=listening.Means)
 
     def require_previews(self) -> None:
         """Raise UserError where a writer waits for a preview that is never drawn."""
@@ -82,8 +85,10 @@ def launch(
     folder = RunFolder(workdir)
     run, outlets = assemble(config, folder, require_accelerator=require_accelerator)
     with folder.locked() if run.hardware.is_chief else nullcontext():  # the chief alone writes
+        listening.prepare(run.checkpointer, outlets.means, outlets.watch)
         _enter(folder, config.operative_text(), run, overwrite=overwrite, force_resume=force_resume)
-        return Summary(run=run, workdir=folder.path, exit_status=_train(run, folder, outlets))
+        run, exit_status = _train(recovery.resumed(run, folder), folder, outlets)
+        return Summary(run=run, workdir=folder.path, exit_status=exit_status)
 
 
 def assemble(
@@ -108,8 +113,11 @@ def assemble(
         previews = {
             name: make(run.sampler, experiment.data, experiment.seed) for name, make in experiment.previews.items()
         }
-        outlets = Outlets(previews=previews, writers=[make(str(folder.path)) for make in experiment.writers])
+        writers = [make(str(folder.path)) for make in experiment.writers]
+        watch = experiment.watch(run.sampler) if experiment.watch else None
+        outlets = Outlets(previews=previews, writers=writers, watch=watch)
         outlets.require_previews()
+        listening.require_known(run.stepper, run.checkpointer, watch)
     config.refuse_unused()
     return run, outlets
 
@@ -156,28 +164,40 @@ def _enter(folder: RunFolder, text: str, run: Run, *, overwrite: bool, force_res
         _say(f"Run folder: {folder.path}, {f'going on at step {step}' if step else 'a new run'}.")
 
 
-def _train(run: Run, folder: RunFolder, outlets: Outlets) -> int:
+def _train(run: Run, folder: RunFolder, outlets: Outlets) -> tuple[Run, int]:
     experiment, is_chief = run.experiment, run.hardware.is_chief
+
+    def actions_of(run: Run) -> Sequence[Action]:
+        return _actions(run, folder, outlets, stop) if is_chief else [actions.require_finite(run)]
+
     with StopSignal() as stop:
-        step = train(run, _actions(run, folder, outlets) if is_chief else [actions.refuse_nan], stop)
+        if over := listening.ending(run.checkpointer, outlets.watch):
+            stop.enough()
+        run, step = recovery.train_through(run, folder, actions_of, stop)
         if stop.requested and is_chief:
             _guarded(folder, actions.save(run))(step, {})
+        if is_chief:
+            listening.finish(run.checkpointer)
         run.hardware.wait_for_all()  # a worker that ended while the chief still saves would be a lost one to it
     for writer in outlets.writers:
         with folder.writing(f"Step {step} is reached and saved; the last points of the curves are not."):
             writer.close()
     is_cut = step < experiment.train_steps
-    if is_chief and is_cut:
+    ending = listening.ending(run.checkpointer, outlets.watch) if is_cut else ""
+    if is_chief and ending:
+        again = f"To go on, raise or leave out `{type(outlets.watch).__name__}.stop_after`."
+        _say(f"{'Nothing to do: the run was s' if over else 'S'}topped early at step {step}: {ending}. {again}")
+    elif is_chief and is_cut:
         _say(f"Stopped and saved at step {step} of {experiment.train_steps}. The same command goes on from there.")
     elif is_chief and step > experiment.train_steps:
         _say(f"Nothing to do: the run stands at step {step}, past the {experiment.train_steps} steps asked for.")
     elif is_chief:
         _say(f"Done: step {step}. Pictures, curves and weights are in {folder.path}{_pictures(folder)}.")
         _say(f"More images: python -m pipeline.main --mode=sample --workdir={folder.path} --output=images.png")
-    return stop.exit_status if is_cut else 0
+    return run, stop.exit_status if is_cut else 0
 
 
-def _actions(run: Run, folder: RunFolder, outlets: Outlets) -> list[Action]:
+def _actions(run: Run, folder: RunFolder, outlets: Outlets, stop: StopSignal) -> list[Action]:
     """Return what happens beside training; nothing is saved before it is known to be finite."""
     experiment, start, last = run.experiment, run.step, run.experiment.train_steps
     draw = _guarded(folder, actions.draw(outlets.previews, outlets.writers))
@@ -188,10 +208,13 @@ def _actions(run: Run, folder: RunFolder, outlets: Outlets) -> list[Action]:
         draw(0, {})
     images_per_step = experiment.global_batch_size * run.stepper.batches_per_step
     status = StatusLine(start, last, images_per_step, num_examples=run.networks.spec.num_examples)
+    # Whatever gives metrics beside training, such as an evaluation, calls the listeners too, and before the saving.
+    listeners = listening.listeners(run.checkpointer, outlets.watch, stop)
     return [
-        actions.refuse_nan,
-        _guarded(folder, actions.log(run, outlets.writers, status)),
+        actions.require_finite(run),
+        _guarded(folder, actions.log(run, outlets.writers, status, outlets.means, listeners)),
         actions.every(experiment.sample_every, last, draw),
+        _guarded(folder, actions.save_best(run)),
         actions.every(experiment.save_every, last, _guarded(folder, actions.save(run))),
     ]
 

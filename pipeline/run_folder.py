@@ -22,25 +22,36 @@ FREE_TO_CHANGE = (
     "TRAIN_STEPS",
     "class_montage.class_montage.rows",
     "experiment.Experiment.log_every",
+    "experiment.Experiment.max_rollbacks",
     "experiment.Experiment.previews",
     "experiment.Experiment.sample_every",
     "experiment.Experiment.save_every",
     "experiment.Experiment.steps_per_loop",
     "experiment.Experiment.train_steps",
+    "experiment.Experiment.watch",
     "experiment.Experiment.writers",
     "history_picture.HistoryPicture.every",
     "history_picture.HistoryPicture.kept_steps",
     "history_picture.HistoryPicture.preview",
     "history_picture.HistoryPicture.row",
     "history_picture.HistoryPicture.rows",
+    "quality_watch.QualityWatch.direction",
+    "quality_watch.QualityWatch.fall",
+    "quality_watch.QualityWatch.metric",
+    "quality_watch.QualityWatch.num_images",
+    "quality_watch.QualityWatch.stop_after",
+    "quality_watch.QualityWatch.window",
     "reconstructions.reconstructions.columns",
     "reconstructions.reconstructions.rows",
     "sample_grid.sample_grid.columns",
     "sample_grid.sample_grid.rows",
     "strategy.select.name",
+    "tf_checkpointer.TFCheckpointer.best_direction",
+    "tf_checkpointer.TFCheckpointer.best_metric",
     "tf_checkpointer.TFCheckpointer.keep",
     "tf_checkpointer.TFCheckpointer.keep_every_steps",
 )
+FORMAT = 1  # of the run folder: goes up when an older version could no longer go on with it; before there was none
 NAMES_TAKEN = ("checkpoints", "events", "history")  # folders of their own, so that no preview may have these names
 _OURS = (*NAMES_TAKEN, "samples", "config.gin", "manifest.json", "metrics.jsonl", "history.png")
 _PICTURES = "[0-9]" * 9 + ".png*"  # STEP.png, in a folder of its preview's name, and one that a kill left half written
@@ -169,13 +180,34 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise self._damaged(self.config, error) from error
 
-    def _facts(self) -> tuple[DataSpec, list[Any]]:
-        """Return what manifest.json tells: the data, and the starts so far."""
+    def rollbacks(self) -> list[dict[str, Any]]:
+        """Return the rollbacks of the run so far, oldest first; see `recovery`."""
+        return self._facts()[2] if self.manifest.exists() else []
+
+    def record_rollback(self, rollback: Mapping[str, Any]) -> None:
+        """Add a rollback to the manifest."""
+        manifest = json.loads(self.manifest.read_text())
+        manifest["rollbacks"] = [*manifest.get("rollbacks", []), dict(rollback)]
+        with self.writing("The run was not rolled back; the checkpoints that it has are whole."):
+            _replace(self.manifest, json.dumps(manifest, indent=2) + "\n")
+
+    def _facts(self) -> tuple[DataSpec, list[Any], list[dict[str, Any]]]:
+        """Return what manifest.json tells: the data, the starts so far, and the rollbacks."""
         try:
             manifest = json.loads(self.manifest.read_text())
+            if int(manifest.get("format", 0)) > FORMAT:
+                raise UserError(
+                    f"A run folder is read by the version that wrote it, or a later one. {self.path} is of version "
+                    f"{manifest['versions'].get('gantry', 'unknown')}, format {manifest['format']}; this one reads "
+                    f"formats up to {FORMAT}. Use that version, or a later one."
+                )
             data = manifest["data"]
-            return DataSpec(**{**data, "image_shape": tuple(data["image_shape"])}), list(manifest["starts"])
-        except (OSError, ValueError, LookupError, TypeError) as error:
+            spec = DataSpec(**{**data, "image_shape": tuple(data["image_shape"])})
+            rollbacks = [dict(one) for one in manifest.get("rollbacks", [])]
+            return spec, list(manifest["starts"]), rollbacks
+        except UserError:
+            raise
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise self._damaged(self.manifest, error) from error
 
     def _damaged(self, file: Path, error: Exception) -> UserError:
@@ -187,10 +219,12 @@ class RunFolder:
 
     def write(self, config: str, facts: Mapping[str, Any], spec: DataSpec, step: int) -> None:
         """Write config.gin and manifest.json; a run that goes on keeps the list of its starts."""
-        starts = self._facts()[1] if self.manifest.exists() else []
+        _, starts, rollbacks = self._facts() if self.manifest.exists() else (None, [], [])
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         starts.append({"step": step, "time": when, "command": sys.argv, **project_commit(), **facts})
-        manifest = {"versions": _versions(), "data": asdict(spec), "starts": starts}
+        manifest = {"format": FORMAT, "versions": _versions(), "data": asdict(spec), "starts": starts}
+        if rollbacks:
+            manifest["rollbacks"] = rollbacks
         with self.writing("The run was not started."):
             self.path.mkdir(parents=True, exist_ok=True)
             _replace(self.manifest, json.dumps(manifest, indent=2) + "\n")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from components.interfaces import Hardware, UserError
+from components.interfaces import Curating, Hardware, UserError
 from pipeline import configs, grid
 from pipeline.build import Run, build
 from pipeline.run_folder import RunFolder
@@ -17,7 +17,7 @@ def sample(workdir: str, *, checkpoint: str, seed: int, num_images: int, labels:
 
     Args:
       workdir: a run folder.
-      checkpoint: "latest", or a step.
+      checkpoint: "latest", "best", or a step.
       seed: of the latents.
       num_images: how many.
       labels: "balanced": classes in turn; else classes with commas between, taken in turn.
@@ -42,7 +42,7 @@ def sample(workdir: str, *, checkpoint: str, seed: int, num_images: int, labels:
 
 
 def restored(folder: RunFolder, checkpoint: str) -> Run:
-    """Return the run of a folder on this process's first device, at "latest" or at a step."""
+    """Return the run of a folder on this process's first device, at "latest", at "best" or at a step."""
     strategy = tf.distribute.get_strategy()
     hardware = Hardware(strategy=strategy, accelerator="cpu", description="the first device")
     experiment = configs.parse([str(folder.config)]).experiment()
@@ -50,10 +50,17 @@ def restored(folder: RunFolder, checkpoint: str) -> Run:
     if checkpoint == "latest":
         if not run.checkpointer.restore_latest():
             raise UserError(f"Images need a checkpoint. {folder.checkpoints} holds none yet. Train first.")
+    elif checkpoint == "best":
+        if not isinstance(run.checkpointer, Curating):
+            raise UserError(
+                "`--checkpoint=best` needs a checkpointer that keeps the best. Received a run with "
+                f"{type(run.checkpointer).__name__}. Use --checkpoint=latest or a step."
+            )
+        run.checkpointer.restore_best()
     elif checkpoint.isdecimal():
         run.checkpointer.restore(int(checkpoint))
     else:
-        raise UserError(f"`--checkpoint` is 'latest' or a step. Received {checkpoint!r}.")
+        raise UserError(f"`--checkpoint` is 'latest', 'best' or a step. Received {checkpoint!r}.")
     return run
 
 

@@ -39,7 +39,7 @@ class ToyRun:
             strategy=tf.distribute.get_strategy(), accelerator="cpu", description="", is_chief=is_chief
         )
         every = dict.fromkeys(("steps_per_loop", "log_every", "save_every", "sample_every"), 1)
-        self.experiment = SimpleNamespace(train_steps=last, global_batch_size=1, seed=0, **every)
+        self.experiment = SimpleNamespace(train_steps=last, global_batch_size=1, seed=0, max_rollbacks=0, **every)
         self.networks = SimpleNamespace(spec=toy_spec())
         self.stepper = SimpleNamespace(batches_per_step=1, run=self.move)
         self.at: dict[int, object] = {}  # {step: what happens in it}
