@@ -353,6 +353,21 @@ class Traced(Protocol):
     rehearsals: Sequence[tf.Graph]  # one an update, once rehearsed
 
 
+@runtime_checkable
+class Auditing(Protocol):
+    """What a stepper may offer beside, to find numbers that are no longer finite, and where they arose."""
+
+    metrics: Sequence[str]  # the names of all that `run` returns, known after `rehearse`
+
+    def lost(self) -> Sequence[str]:
+        """Return the names of the variables that held NaN or infinity at the end of the last `run`."""
+        ...
+
+    def inspect(self, iterator: Iterator[Batch]) -> str:
+        """Run one step with a look at every layer; return where the first such number arose, "" where none did."""
+        ...
+
+
 class StepperFactory(Protocol):
     """Makes a stepper inside strategy.scope()."""
 
@@ -407,6 +422,51 @@ class Checkpointer(Protocol):
 
     def save(self, step: int) -> None:
         """Save all state as that of `step`; either the whole checkpoint is there afterwards, or nothing is."""
+        ...
+
+
+class BestCheckpoint(NamedTuple):
+    """The best checkpoint of a run so far."""
+
+    step: int
+    metric: str
+    value: float
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """What keeps numbers on the host that decisions depend on; a checkpoint holds them: a resume decides alike."""
+
+    def state(self) -> Mapping[str, Any]:
+        """Return the numbers, as JSON can say them."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state; {} is that of a run that has just begun."""
+        ...
+
+
+@runtime_checkable
+class Curating(Protocol):
+    """What a checkpointer may offer beside: it knows the best checkpoint, and what the host remembers."""
+
+    metrics: Sequence[str]  # without which it knows no best; empty: none was asked for
+    best: BestCheckpoint | None
+
+    def observe(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Note whether `metrics` make `step` the best so far: it is then to be saved. Other metrics are passed over."""
+        ...
+
+    def restore_best(self) -> int:
+        """Restore the best checkpoint and return its step; raises UserError where none is known."""
+        ...
+
+    def remember(self, name: str, part: Remembering) -> None:
+        """Save and restore the numbers of `part` with every checkpoint from now on."""
+        ...
+
+    def finish(self) -> None:
+        """Return when nothing is being written any more; raises UserError where something could not be written."""
         ...
 
 
@@ -497,6 +557,11 @@ class Measurement:
 class Evaluator(Protocol):
     """Scores the networks as they stand; neither they nor any random state change by it."""
 
+    @property
+    def metric_names(self) -> Sequence[str]:
+        """The names of all that `evaluate` returns."""
+        ...
+
     def prepare(self) -> None:
         """Open and measure what does not change in training: the faults of an evaluation show before step 0."""
         ...
@@ -520,6 +585,24 @@ class EvaluatorFactory(Protocol):
     ) -> Evaluator:
         """`networks` are those that images are drawn from; of the names in `averaged` they are moving averages."""
         ...
+
+
+@runtime_checkable
+class Watch(Remembering, Protocol):
+    """Follows the quality of a run, warns where it falls, and may ask for the end."""
+
+    metrics: Sequence[str]  # without which it sees nothing
+
+    def observe(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Take the metrics of a step; those that it does not follow are passed over."""
+        ...
+
+    def reason_to_stop(self) -> str:
+        """Return why the run is over, in a few words; "": it goes on."""
+        ...
+
+
+WatchFactory = Callable[[Sampler], Watch]
 
 
 class Grid(NamedTuple):

@@ -3,10 +3,14 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from components.interfaces import Action, Evaluator, Measurement, Preview, UserError, Writer
+from components.interfaces import Action, Auditing, Curating, Evaluator, Measurement, Preview, UserError, Writer
 from pipeline import grid
 from pipeline.build import Run
+from pipeline.listening import Means
 from pipeline.status import StatusLine
+
+EVALUATION = "evaluation"  # before the name of a metric that an evaluator gives
+_SHOWN = 4  # names in one message
 
 
 def every(steps: int, last: int, action: Action) -> Action:
@@ -24,39 +28,78 @@ def is_due(step: int, steps: int, last: int) -> bool:
     return step % steps == 0 or step == last
 
 
-def refuse_nan(step: int, metrics: Mapping[str, float]) -> None:
-    """Stop the run before weights that are lost are saved over good ones.
+class NumericalFault(UserError):
+    """Numbers of a run are no longer finite.
 
-    Raises:
-      UserError: a metric is NaN or infinite.
+    Attributes:
+      names: of metrics, or of variables where all metrics are finite.
+      since: the step after which this happened.
+      step: the step at which it was noticed.
     """
-    lost = [name for name, value in metrics.items() if not math.isfinite(value)]
-    if lost:
-        raise UserError(
-            f"Training needs finite numbers. At or before step {step} these were not: {', '.join(lost)}. The last good "
-            "checkpoint is kept. Lower the learning rates, or choose another loss, and start again from it or anew."
+
+    def __init__(self, names: Sequence[str], since: int, step: int) -> None:
+        """Tell what, and about when."""
+        self.names, self.since, self.step = list(names), since, step
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        super().__init__(
+            f"Training needs finite numbers. At or before step {step} these were not: {', '.join(names[:_SHOWN])}"
+            f"{more}. The last good checkpoint is kept. Lower the learning rates, or choose another loss, and start "
+            "again from it or anew."
         )
 
 
-def log(run: Run, writers: Sequence[Writer], status: StatusLine) -> Action:
-    """Return the action that shows the status and writes curves, each point a mean over the steps since the last."""
+def refuse_nan(step: int, metrics: Mapping[str, float], since: int = 0) -> None:
+    """Stop the run before weights that are lost are saved over good ones.
+
+    Raises:
+      NumericalFault: a metric is NaN or infinite.
+    """
+    lost = [name for name, value in metrics.items() if not math.isfinite(value)]
+    if lost:
+        raise NumericalFault(lost, since, step)
+
+
+def require_finite(run: Run) -> Action:
+    """Return the action that refuses metrics, weights and all else of a checkpoint that are not finite."""
+    seen = run.step
+
+    def act(step: int, metrics: Mapping[str, float]) -> None:
+        nonlocal seen
+        refuse_nan(step, metrics, seen)
+        if isinstance(run.stepper, Auditing) and (lost := run.stepper.lost()):
+            raise NumericalFault(lost, seen, step)
+        seen = step
+
+    return act
+
+
+def log(
+    run: Run,
+    writers: Sequence[Writer],
+    status: StatusLine,
+    means: Means | None = None,
+    listeners: Sequence[Action] = (),
+) -> Action:
+    """Return the action that shows the status, writes curves and tells listeners.
+
+    Each point is a mean over the steps since the last, of which `means` holds what came before this start.
+    """
     experiment = run.experiment
-    sums: dict[str, tuple[float, int]] = {}
+    means = means or Means()
     seen = run.step
 
     def add(step: int, metrics: Mapping[str, float]) -> None:
         nonlocal seen
-        for name, value in metrics.items():
-            total, count = sums.get(name, (0.0, 0))
-            sums[name] = total + value * (step - seen), count + step - seen
+        point = means.add(metrics, step - seen)
         seen = step
-        means = {name: total / count for name, (total, count) in sums.items()}
-        status.show(step, means)
+        status.show(step, point)
         if is_due(step, experiment.log_every, experiment.train_steps):
-            status.keep(step, means)
+            status.keep(step, point)
+            means.clear()
             for writer in writers:
-                writer.scalars(step, {**means, "timing/images_per_second": status.images_per_second})
-            sums.clear()
+                writer.scalars(step, {**point, "timing/images_per_second": status.images_per_second})
+            for listen in listeners:
+                listen(step, point)
 
     return add
 
@@ -95,8 +138,19 @@ def evaluate(
     def act(step: int, metrics: Mapping[str, float]) -> None:
         found = evaluator.evaluate(step)
         keep(step, found)
-        values = {f"evaluation/{name}": one.value for name, one in found.items()}
+        values = {f"{EVALUATION}/{name}": one.value for name, one in found.items()}
         for listener in listeners:
             listener(step, values)
+
+    return act
+
+
+def save_best(run: Run) -> Action:
+    """Return the action that saves a step which is better than all before."""
+
+    def act(step: int, metrics: Mapping[str, float]) -> None:
+        best = run.checkpointer.best if isinstance(run.checkpointer, Curating) else None
+        if best is not None and best.step == step:
+            run.checkpointer.save(step)
 
     return act

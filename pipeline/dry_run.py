@@ -14,7 +14,8 @@ import tensorflow as tf
 from components.interfaces import DataSpec, Player, Update, UserError
 from pipeline import configs, launch
 from pipeline.build import Run
-from pipeline.run_folder import FREE_TO_CHANGE, RunFolder
+from pipeline.free_to_change import FREE_TO_CHANGE
+from pipeline.run_folder import RunFolder
 
 _WIDTH = 118
 _SOURCE_COLUMN = 62

@@ -18,6 +18,7 @@ from components.interfaces import (
     StrategyFactory,
     Update,
     UserError,
+    WatchFactory,
     WriterFactory,
 )
 from pipeline.run_folder import NAMES_TAKEN
@@ -42,6 +43,9 @@ class Experiment:
       sampler: makes what draws images.
       previews: {name: what makes a preview}; drawn before step 0 and every `sample_every` steps, for all writers.
       writers: make what keeps curves and pictures, each in the run folder.
+      watch: makes what follows the quality of the run, and may stop it early; None: nothing does.
+      max_rollbacks: how often a run whose numbers are no longer finite goes back to its last good checkpoint, and on
+        from there with real images in another order, before it stops; over all starts of the run.
       steps_per_loop: steps run on the device between two looks of the host.
       data_on_device: whether every device that trains holds all examples, so that no image is fed from the host; the
         numbers are the same. None: on GPUs and TPUs, where the data are small enough to be held; see
@@ -66,6 +70,8 @@ class Experiment:
     sampler: SamplerFactory
     previews: Mapping[str, PreviewFactory] = field(default_factory=dict)
     writers: Sequence[WriterFactory] = ()
+    watch: WatchFactory | None = None
+    max_rollbacks: Annotated[int, Ge(0)] = 0
     steps_per_loop: Positive = 1
     data_on_device: bool | None = None
     precision: Precision = "float32"

@@ -6,44 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from components.interfaces import Action, Choosy, DataSpec, Foreseeable, Hardware, Preview, UserError, Writer
-from pipeline import actions, configs, tpu_rules
+from components.interfaces import Action, DataSpec, Foreseeable, Hardware, UserError
+from pipeline import actions, configs, listening, recovery, tpu_rules
 from pipeline.build import Run, build
 from pipeline.evaluation_file import EvaluationFile
 from pipeline.experiment import Experiment
+from pipeline.free_to_change import FREE_TO_CHANGE
 from pipeline.lost_worker import ending_with_the_others
+from pipeline.outlets import Outlets
 from pipeline.report import NAME as REPORT
 from pipeline.report import RunReport
-from pipeline.run_folder import FREE_TO_CHANGE, RunFolder
+from pipeline.run_folder import RunFolder
 from pipeline.status import StatusLine
 from pipeline.stop import StopSignal
-from pipeline.train import train
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outlets:
-    """What tells of a run: previews are drawn, and writers keep them and the curves.
-
-    Attributes:
-      previews: {name: preview}, in the order in which they are drawn.
-      writers: each is given all.
-    """
-
-    previews: Mapping[str, Preview]
-    writers: Sequence[Writer]
-
-    def require_previews(self) -> None:
-        """Raise UserError where a writer waits for a preview that is never drawn."""
-        for writer in self.writers:
-            lacking = (
-                [name for name in writer.previews if name not in self.previews] if isinstance(writer, Choosy) else []
-            )
-            if lacking:
-                kind = type(writer).__name__
-                raise UserError(
-                    f"`{kind}.preview` must be one of `Experiment.previews`. Received {lacking[0]!r}; there are "
-                    f"{', '.join(self.previews) or 'none'}. Name one of those, or add it."
-                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +61,10 @@ def launch(
     folder = RunFolder(workdir)
     run, outlets = assemble(config, folder, require_accelerator=require_accelerator)
     with folder.locked() if run.hardware.is_chief else nullcontext():  # the chief alone writes
+        listening.prepare(run.checkpointer, outlets.means, outlets.watch)
         _enter(folder, config, run, overwrite=overwrite, force_resume=force_resume)
-        return Summary(run=run, workdir=folder.path, exit_status=_train(run, folder, outlets))
+        run, exit_status = _train(recovery.resumed(run, folder), folder, outlets)
+        return Summary(run=run, workdir=folder.path, exit_status=exit_status)
 
 
 def assemble(
@@ -113,8 +90,11 @@ def assemble(
         previews = {
             name: make(run.sampler, experiment.data, experiment.seed) for name, make in experiment.previews.items()
         }
-        outlets = Outlets(previews=previews, writers=[make(str(folder.path)) for make in experiment.writers])
+        writers = [make(str(folder.path)) for make in experiment.writers]
+        watch = experiment.watch(run.sampler) if experiment.watch else None
+        outlets = Outlets(previews=previews, writers=writers, watch=watch)
         outlets.require_previews()
+        listening.require_known(run.stepper, run.checkpointer, watch, _announced(run))
     config.refuse_unused()
     if run.evaluator and experiment.evaluate_every and not is_rehearsal:
         with config.explaining(run.evaluator):
@@ -185,13 +165,21 @@ def _telling_faults(folder: RunFolder, report: RunReport | None) -> Iterator[Non
         raise
 
 
-def _train(run: Run, folder: RunFolder, outlets: Outlets) -> int:
+def _train(run: Run, folder: RunFolder, outlets: Outlets) -> tuple[Run, int]:
     experiment, is_chief = run.experiment, run.hardware.is_chief
     report = RunReport(folder.path) if experiment.keeps_report and is_chief else None
+
+    def actions_of(run: Run) -> Sequence[Action]:
+        return _actions(run, folder, outlets, stop, report) if is_chief else [actions.require_finite(run)]
+
     with StopSignal() as stop, _telling_faults(folder, report):
-        step = train(run, _actions(run, folder, outlets, report) if is_chief else [actions.refuse_nan], stop)
+        if over := listening.ending(run.checkpointer, outlets.watch):
+            stop.enough()
+        run, step = recovery.train_through(run, folder, actions_of, stop)
         if stop.requested and is_chief:
             _guarded(folder, actions.save(run))(step, {})
+        if is_chief:
+            listening.finish(run.checkpointer)
         run.hardware.wait_for_all()  # a worker that ended while the chief still saves would be a lost one to it
     for writer in outlets.writers:
         with folder.writing(f"Step {step} is reached and saved; the last points of the curves are not."):
@@ -200,7 +188,11 @@ def _train(run: Run, folder: RunFolder, outlets: Outlets) -> int:
         with folder.writing(f"Step {step} is reached and saved; the last report is not."):
             report.close()
     is_cut = step < experiment.train_steps
-    if is_chief and is_cut:
+    ending = listening.ending(run.checkpointer, outlets.watch) if is_cut else ""
+    if is_chief and ending:
+        again = f"To go on, raise or leave out `{type(outlets.watch).__name__}.stop_after`."
+        _say(f"{'Nothing to do: the run was s' if over else 'S'}topped early at step {step}: {ending}. {again}")
+    elif is_chief and is_cut:
         _say(f"Stopped and saved at step {step} of {experiment.train_steps}. The same command goes on from there.")
     elif is_chief and step > experiment.train_steps:
         _say(f"Nothing to do: the run stands at step {step}, past the {experiment.train_steps} steps asked for.")
@@ -209,10 +201,10 @@ def _train(run: Run, folder: RunFolder, outlets: Outlets) -> int:
         if report:
             _say(f"The run at a glance: {folder.path / REPORT}")
         _say(f"More images: python -m pipeline.main --mode=sample --workdir={folder.path} --output=images.png")
-    return stop.exit_status if is_cut else 0
+    return run, stop.exit_status if is_cut else 0
 
 
-def _actions(run: Run, folder: RunFolder, outlets: Outlets, report: RunReport | None) -> list[Action]:
+def _actions(run: Run, folder: RunFolder, outlets: Outlets, stop: StopSignal, report: RunReport | None) -> list[Action]:
     """Return what happens beside training; nothing is saved before it is known to be finite."""
     experiment, start, last = run.experiment, run.step, run.experiment.train_steps
     draw = _guarded(folder, actions.draw(outlets.previews, outlets.writers))
@@ -224,18 +216,23 @@ def _actions(run: Run, folder: RunFolder, outlets: Outlets, report: RunReport | 
     told = [actions.every(experiment.sample_every, last, _guarded(folder, report.update))] if report else []
     images_per_step = experiment.global_batch_size * run.stepper.batches_per_step
     status = StatusLine(start, last, images_per_step, num_examples=run.networks.spec.num_examples)
+    # Whatever gives metrics beside training, such as an evaluation, calls the listeners too, and before the saving.
+    listeners = listening.listeners(run.checkpointer, outlets.watch, stop)
     return [
-        actions.refuse_nan,
-        _guarded(folder, actions.log(run, outlets.writers, status)),
+        actions.require_finite(run),
+        _guarded(folder, actions.log(run, outlets.writers, status, outlets.means, listeners)),
         actions.every(experiment.sample_every, last, draw),
+        *_evaluations(run, folder, outlets, status, listeners),
+        _guarded(folder, actions.save_best(run)),
         actions.every(experiment.save_every, last, _guarded(folder, actions.save(run))),
-        *_evaluations(run, folder, outlets, status),
         *told,
     ]
 
 
-def _evaluations(run: Run, folder: RunFolder, outlets: Outlets, status: StatusLine) -> list[Action]:
-    """Return the action that scores the networks where that is asked for; a checkpoint is saved before it is scored."""
+def _evaluations(
+    run: Run, folder: RunFolder, outlets: Outlets, status: StatusLine, listeners: Sequence[Action]
+) -> list[Action]:
+    """Return the action that scores the networks where that is asked for, and tells listeners."""
     experiment = run.experiment
     if run.evaluator is None or experiment.evaluate_every is None:
         return []
@@ -246,8 +243,14 @@ def _evaluations(run: Run, folder: RunFolder, outlets: Outlets, status: StatusLi
         told = ", ".join(f"{name.partition('/')[2]} {value:.4g}" for name, value in list(values.items())[:4])
         status.tell(f"evaluation at step {step}: {told}; all in {folder.evaluation}")
 
-    act = actions.evaluate(run.evaluator, [tell], EvaluationFile(folder.evaluation).add)
+    act = actions.evaluate(run.evaluator, [tell, *listeners], EvaluationFile(folder.evaluation).add)
     return [actions.every(experiment.evaluate_every, experiment.train_steps, _guarded(folder, act))]
+
+
+def _announced(run: Run) -> list[str]:
+    """Return the names of the metrics that evaluations give in training."""
+    names = run.evaluator.metric_names if run.evaluator and run.experiment.evaluate_every else []
+    return [f"{actions.EVALUATION}/{name}" for name in names]
 
 
 def _guarded(folder: RunFolder, action: Action) -> Action:

@@ -47,9 +47,7 @@ _DRY_RUN = flags.DEFINE_bool(
 _REQUIRE_ACCELERATOR = flags.DEFINE_bool("require_accelerator", False, "Refuse to train without a TPU or GPU.")
 _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Delete the run that --workdir holds and start anew.")
 _FORCE_RESUME = flags.DEFINE_bool("force_resume", False, "Go on with a run though its configuration has changed.")
-_CHECKPOINT = flags.DEFINE_string(
-    "checkpoint", "latest", "Which weights: latest, or a step; for evaluate also best, by --best_by."
-)
+_CHECKPOINT = flags.DEFINE_string("checkpoint", "latest", "Which weights: latest, best, or a step.")
 _SEED = flags.DEFINE_integer(
     "seed", 0, "Of the latents, or of the choice of real images. (That of a training is the macro SEED.)"
 )

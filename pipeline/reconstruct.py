@@ -19,7 +19,7 @@ def reconstruct(workdir: str, *, checkpoint: str, seed: int, num_images: int, ou
 
     Args:
       workdir: the run folder of an autoencoder.
-      checkpoint: "latest", or a step.
+      checkpoint: "latest", "best", or a step.
       seed: of the order of the data.
       num_images: how many; beyond the size of the data images come again.
       output: FILE.png, FILE.npz or a folder; None: reconstruction.png in the run folder. See `write`.

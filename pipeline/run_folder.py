@@ -17,65 +17,7 @@ from components.errors import storage_fault
 from components.interfaces import DataSpec, UserError
 from pipeline.run_lock import RunLock
 
-# What a run may change when it goes on: none of it shapes a step, or a step beyond the last one.
-FREE_TO_CHANGE = (
-    "TRAIN_STEPS",
-    "class_montage.class_montage.rows",
-    "classes.InceptionScore.splits",
-    "classifier.Classifier.train_steps",
-    "diversity.Diversity.most_per_class",
-    "diversity.NearDuplicates.most_per_class",
-    "diversity.NearDuplicates.nearness",
-    "experiment.Experiment.data_on_device",
-    "experiment.Experiment.evaluate_every",
-    "experiment.Experiment.evaluator",
-    "experiment.Experiment.keeps_report",
-    "experiment.Experiment.log_every",
-    "experiment.Experiment.previews",
-    "experiment.Experiment.sample_every",
-    "experiment.Experiment.save_every",
-    "experiment.Experiment.steps_per_loop",
-    "experiment.Experiment.train_steps",
-    "experiment.Experiment.writers",
-    "history_picture.HistoryPicture.every",
-    "history_picture.HistoryPicture.kept_steps",
-    "history_picture.HistoryPicture.preview",
-    "history_picture.HistoryPicture.row",
-    "history_picture.HistoryPicture.rows",
-    "image_sampler.ImageSampler.chunk_size",
-    "inception_2015.Inception2015.download",
-    "inception_2015.Inception2015.path",
-    "inception_2015.Inception2015.resize",
-    "inception_2015.Inception2015.sha256",
-    "keras_model.KerasModel.layer",
-    "keras_model.KerasModel.path",
-    "keras_model.KerasModel.resize",
-    "keras_model.KerasModel.value_range",
-    "kernel.KernelDistance.block_size",
-    "neighbours.DensityCoverage.k",
-    "neighbours.DensityCoverage.most",
-    "neighbours.PrecisionRecall.k",
-    "neighbours.PrecisionRecall.most",
-    "reconstructions.reconstructions.columns",
-    "reconstructions.reconstructions.rows",
-    "sample_evaluator.SampleEvaluator.extractor",
-    "sample_evaluator.SampleEvaluator.metrics",
-    "sample_evaluator.SampleEvaluator.model_metrics",
-    "sample_evaluator.SampleEvaluator.num_fake",
-    "sample_evaluator.SampleEvaluator.num_real",
-    "sample_evaluator.SampleEvaluator.seeds",
-    "sample_evaluator.SampleEvaluator.split",
-    "sample_grid.sample_grid.columns",
-    "sample_grid.sample_grid.rows",
-    "strategy.select.name",
-    "tf_checkpointer.TFCheckpointer.keep",
-    "tf_checkpointer.TFCheckpointer.keep_every_steps",
-    "tfds_source.TFDSSource.device_budget_mb",
-    "vae_metrics.ActiveUnits.threshold",
-    "vae_metrics.ImportanceWeightedBound.most",
-    "vae_metrics.ImportanceWeightedBound.num_samples",
-    "vae_sampler.VAESampler.chunk_size",
-)
+FORMAT = 1  # of the run folder: goes up when an older version could no longer go on with it; before there was none
 NAMES_TAKEN = ("checkpoints", "events", "history")  # folders of their own, so that no preview may have these names
 _OURS = (
     *NAMES_TAKEN,
@@ -212,13 +154,34 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise self._damaged(self.config, error) from error
 
-    def _facts(self) -> tuple[DataSpec, list[Any]]:
-        """Return what manifest.json tells: the data, and the starts so far."""
+    def rollbacks(self) -> list[dict[str, Any]]:
+        """Return the rollbacks of the run so far, oldest first; see `recovery`."""
+        return self._facts()[2] if self.manifest.exists() else []
+
+    def record_rollback(self, rollback: Mapping[str, Any]) -> None:
+        """Add a rollback to the manifest."""
+        manifest = json.loads(self.manifest.read_text())
+        manifest["rollbacks"] = [*manifest.get("rollbacks", []), dict(rollback)]
+        with self.writing("The run was not rolled back; the checkpoints that it has are whole."):
+            replace_text(self.manifest, json.dumps(manifest, indent=2) + "\n")
+
+    def _facts(self) -> tuple[DataSpec, list[Any], list[dict[str, Any]]]:
+        """Return what manifest.json tells: the data, the starts so far, and the rollbacks."""
         try:
             manifest = json.loads(self.manifest.read_text())
+            if int(manifest.get("format", 0)) > FORMAT:
+                raise UserError(
+                    f"A run folder is read by the version that wrote it, or a later one. {self.path} is of version "
+                    f"{manifest['versions'].get('gantry', 'unknown')}, format {manifest['format']}; this one reads "
+                    f"formats up to {FORMAT}. Use that version, or a later one."
+                )
             data = manifest["data"]
-            return DataSpec(**{**data, "image_shape": tuple(data["image_shape"])}), list(manifest["starts"])
-        except (OSError, ValueError, LookupError, TypeError) as error:
+            spec = DataSpec(**{**data, "image_shape": tuple(data["image_shape"])})
+            rollbacks = [dict(one) for one in manifest.get("rollbacks", [])]
+            return spec, list(manifest["starts"]), rollbacks
+        except UserError:
+            raise
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise self._damaged(self.manifest, error) from error
 
     def _damaged(self, file: Path, error: Exception) -> UserError:
@@ -240,10 +203,12 @@ class RunFolder:
           step: at which this start begins.
           told: what else the manifest tells of the run, as it is now.
         """
-        starts = self._facts()[1] if self.manifest.exists() else []
+        _, starts, rollbacks = self._facts() if self.manifest.exists() else (None, [], [])
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         starts.append({"step": step, "time": when, "command": sys.argv, **project_commit(), **facts})
-        manifest = {"versions": _versions(), "data": asdict(spec), **(told or {}), "starts": starts}
+        manifest = {"format": FORMAT, "versions": _versions(), "data": asdict(spec), **(told or {}), "starts": starts}
+        if rollbacks:
+            manifest["rollbacks"] = rollbacks
         with self.writing("The run was not started."):
             self.path.mkdir(parents=True, exist_ok=True)
             replace_text(self.manifest, json.dumps(manifest, indent=2) + "\n")

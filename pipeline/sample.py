@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from components.interfaces import Decoder, Hardware, Sampler, UserError
+from components.interfaces import Curating, Decoder, Hardware, Sampler, UserError
 from pipeline import configs, grid
 from pipeline.build import Run, build
 from pipeline.run_folder import RunFolder
@@ -28,7 +28,7 @@ def sample(
 
     Args:
       workdir: a run folder.
-      checkpoint: "latest", or a step.
+      checkpoint: "latest", "best", or a step.
       seed: of the latents.
       num_images: how many.
       labels: "balanced": classes in turn; else classes with commas between, taken in turn.
@@ -72,15 +72,22 @@ def decoder_of(sampler: Sampler, asked: str) -> Decoder:
 
 
 def restored(folder: RunFolder, checkpoint: str) -> Run:
-    """Return the run of a folder on this process's first device, at "latest" or at a step."""
+    """Return the run of a folder on this process's first device, at "latest", at "best" or at a step."""
     run = rebuilt(folder, configs.parse([str(folder.config)]))
     if checkpoint == "latest":
         if not run.checkpointer.restore_latest():
             raise UserError(f"Images need a checkpoint. {folder.checkpoints} holds none yet. Train first.")
+    elif checkpoint == "best":
+        if not isinstance(run.checkpointer, Curating):
+            raise UserError(
+                "`--checkpoint=best` needs a checkpointer that keeps the best. Received a run with "
+                f"{type(run.checkpointer).__name__}. Use --checkpoint=latest or a step."
+            )
+        run.checkpointer.restore_best()
     elif checkpoint.isdecimal():
         run.checkpointer.restore(int(checkpoint))
     else:
-        raise UserError(f"`--checkpoint` is 'latest' or a step. Received {checkpoint!r}.")
+        raise UserError(f"`--checkpoint` is 'latest', 'best' or a step. Received {checkpoint!r}.")
     return run
 
 

@@ -6,12 +6,15 @@ import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
+ENOUGH = 64  # above every signal: whoever agrees on the largest number agrees on this
+
 
 class StopSignal:
     """Turns SIGINT and SIGTERM into a request while it is entered, in the main thread: Python has signals nowhere else.
 
     Attributes:
-      requested: the number of the signal received here or, once `is_agreed`, by any process of the run; or 0.
+      requested: the number of the signal received here or, once `is_agreed`, by any process of the run; 64 where the
+        run is over by its own rules; or 0.
     """
 
     def __init__(self) -> None:
@@ -43,10 +46,14 @@ class StopSignal:
             self.requested = number
         return bool(number)  # not `requested`: a signal that came meanwhile is known here alone, and waits its turn
 
+    def enough(self) -> None:
+        """Ask for the end because the run is over by its own rules: no signal, and no failure."""
+        self.requested = ENOUGH
+
     @property
     def exit_status(self) -> int:
         """0, or 128 + the number of the signal, as shells report it."""
-        return 128 + self.requested if self.requested else 0
+        return 128 + self.requested if self.requested not in (0, ENOUGH) else 0
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         # A request that came from another process is none: schedulers signal all processes, one a little after another.

@@ -64,7 +64,7 @@ def test_import_rule_broken_is_noticed(path, source) -> None:
 def test_source_is_small_and_has_no_assert(path) -> None:
     text = path.read_text()
     # The interfaces are read from top to bottom, as one text.
-    longest = 560 if path.name == "interfaces.py" else 300
+    longest = 660 if path.name == "interfaces.py" else 300
     assert len(text.splitlines()) <= longest, "a file is one idea"
     assert path.stem not in ("utils", "misc", "helpers"), "a module is named for its content"
     for node in ast.walk(ast.parse(text)):

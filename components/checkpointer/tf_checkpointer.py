@@ -4,13 +4,15 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 import tensorflow as tf
 from absl import logging
 
-from components.checkpointer import checksums, matching
+from components.checkpointer import checksums, matching, notes
+from components.checkpointer.best import Best
 from components.errors import storage_fault
-from components.interfaces import Positive, UserError
+from components.interfaces import BestCheckpoint, Positive, Remembering, UserError
 
 _PREFIX = "variables"
 _UNFINISHED = ("writing-*", "dropping-*")  # what a kill may leave behind
@@ -35,9 +37,16 @@ class TFCheckpointer:
       keep: how many of the newest to keep, at least 1.
       keep_every_steps: of each so many steps, from the first multiple on, the first checkpoint is kept for ever: that
         of the multiple itself where it is saved. None: only the newest are kept.
+      best_metric: a metric, such as "generator/loss" or one of the evaluator's; a step with a value better than ever
+        is saved at once, and kept until there is a better one. Values come at log points (means over the steps
+        since the last) and at evaluations. None: no checkpoint is the best.
+      best_direction: whether the smallest or the largest value is the best.
+
+    Attributes:
+      metrics: the metric named, if one is.
 
     Raises:
-      UserError: `keep` or `keep_every_steps` is below 1.
+      UserError: `keep` or `keep_every_steps` is below 1, or `best_direction` is another word.
     """
 
     def __init__(
@@ -47,6 +56,8 @@ class TFCheckpointer:
         *,
         keep: Positive = 3,
         keep_every_steps: Positive | None = None,
+        best_metric: str | None = None,
+        best_direction: Literal["min", "max"] = "min",
     ) -> None:
         """Bind the variables; nothing is written."""
         for name, value in (("keep", keep), ("keep_every_steps", keep_every_steps)):
@@ -59,11 +70,30 @@ class TFCheckpointer:
         self._is_in_use = False  # from the first restore or save on the directory is expected to stay
         self._state = {name: list(variables) for name, variables in state.items()}
         self._checkpoint = tf.train.Checkpoint(state=self._state)
+        self._best = Best(best_metric, best_direction)
+        self.metrics = () if best_metric is None else (best_metric,)
+        self._remembered: dict[str, Remembering] = {}
 
     def steps(self) -> list[int]:
         """Return the steps of the checkpoints there are, oldest first."""
         found = (re.fullmatch(r"step-(\d+)", path.name) for path in self._directory.glob("step-*"))
         return sorted(int(match[1]) for match in found if match)
+
+    @property
+    def best(self) -> BestCheckpoint | None:
+        """The best checkpoint so far; None: no value of the metric has come, or none was named."""
+        return self._best.found
+
+    def observe(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Note whether `metrics` make `step`, which is saved next, the best; others than that named are passed over."""
+        self._best.take(step, metrics)
+
+    def remember(self, name: str, part: Remembering) -> None:
+        """Save and restore the numbers of `part` with every checkpoint from now on."""
+        self._remembered[name] = part
+
+    def finish(self) -> None:
+        """Return when nothing is being written any more."""
 
     # --- restoring ---------------------------------------------------------------------------------------------------
 
@@ -108,6 +138,27 @@ class TFCheckpointer:
         except DamageError as error:
             raise UserError(f"{self._path(step)} is damaged: {error}. Use another step; there are: {known}.") from error
 
+    def restore_best(self) -> int:
+        """Restore the best checkpoint, as the newest whole one tells, and return its step.
+
+        Raises:
+          UserError: none is known, or what holds it is damaged.
+        """
+        for step in reversed(self.steps()):
+            if checksums.fault(self._path(step), step) is None:
+                record = notes.read(self._path(step))["best"]
+                break
+        else:
+            record = None
+        if record is None:
+            raise UserError(
+                f"A run knows its best checkpoint by a metric. That of {self._directory} has named none, or has saved "
+                "no value of it yet. Bind `TFCheckpointer.best_metric`, or take a step: "
+                f"{', '.join(map(str, self.steps())) or 'there is none'}."
+            )
+        self.restore(record["step"])
+        return int(record["step"])
+
     def _read(self, step: int) -> None:
         """Restore a step after all checks, so that a refusal leaves every variable as it was.
 
@@ -119,6 +170,7 @@ class TFCheckpointer:
         is_sealed = checksums.is_sealed(path)
         if is_sealed and (fault := checksums.fault(path, step)):
             raise DamageError(fault)
+        notes.read(path)  # a later version's is refused first
         try:
             self._require_match(path)
             self._checkpoint.read(str(path / _PREFIX)).assert_consumed()
@@ -127,6 +179,14 @@ class TFCheckpointer:
                 raise
             raise DamageError(str(error).splitlines()[0]) from error
         self._is_in_use = True
+        self._take_up(notes.read(path))
+
+    def _take_up(self, found: Mapping[str, Any]) -> None:
+        """Go on from the notes of the checkpoint just restored."""
+        if reason := self._best.restore(found["best"], self.steps()):
+            logging.warning("Which checkpoint is the best is found anew: %s.", reason)
+        for name, part in self._remembered.items():
+            part.restore(found["remembered"].get(name, {}))
 
     def _require_match(self, path: Path) -> None:
         if mismatch := matching.mismatch(str(path / _PREFIX), self._state):
@@ -151,6 +211,7 @@ class TFCheckpointer:
             self._remove_unfinished()
             growing.mkdir()
             self._checkpoint.write(str(growing / _PREFIX))
+            notes.write(growing, self._best.state(), {name: part.state() for name, part in self._remembered.items()})
             checksums.seal(growing, step)
             self._set_damaged_aside()
             growing.rename(whole)
@@ -190,7 +251,7 @@ class TFCheckpointer:
     def _drop_old(self) -> None:
         """Delete what is not kept, each by a rename first: a kill would else leave half of one among the whole ones."""
         steps = self.steps()
-        kept = {*steps[-self._keep :], *self._for_ever(steps)}
+        kept = {*steps[-self._keep :], *self._for_ever(steps), *([self.best.step] if self.best else [])}
         for step in steps:
             if step not in kept:
                 dropping = self._directory / f"dropping-{step}"

@@ -111,6 +111,11 @@ class SampleEvaluator:
                 found.setdefault(name, []).append(value)
         return {name: self._measurement(name, values, step) for name, values in found.items()}
 
+    @property
+    def metric_names(self) -> list[str]:
+        """The names of all that `evaluate` returns."""
+        return list(self._better)
+
     @functools.cached_property
     def _conditional(self) -> bool:
         """Whether the model draws a class on request."""

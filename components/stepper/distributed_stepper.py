@@ -14,10 +14,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from components.interfaces import Batch, Networks, Random, Update, UserError
+from components.interfaces import Batch, Networks, Random, Update
+from components.stepper import inspection
+from components.stepper.audit import Audit, replica_sums
 from components.stepper.players import seat_players
 from components.stepper.randomness import ReplicaRandom
-from components.stepper.rules import require_distinct, rows_of_each
+from components.stepper.replica_program import replica_program
+from components.stepper.rules import is_compiled, require_distinct, rows_of_each
 from components.stepper.update import LiveUpdate
 
 _ROOM = 32  # metrics of an update; more make it be traced once again
@@ -56,19 +59,21 @@ class DistributedStepper:
         self._per_replica_batch_size = rows_of_each(global_batch_size, self._num_replicas)
         self._replica: tf.Tensor | None = None  # None: the one of the replica context
         self._seed = seed
-        self._spec = networks.spec
+        self._networks = networks
         self._players = seat_players(updates, networks, copy_network, global_batch_size)
         self._updates = [LiveUpdate(update, self._players, networks, global_batch_size) for update in updates]
         self._names: dict[int, list[str]] = {}  # of the metrics of each update
-        self._sums = [_replica_sums(_ROOM) for _ in updates]
+        self._sums = [replica_sums(_ROOM) for _ in updates]
         self._moves: dict[tuple, Any] = {}  # {(index of the update, *form of the batches): traced}
         self._is_rehearsed = False
+        self._audit: Audit | None = None
+        self._lost: list[str] = []
         self.batches_per_step = max(update.repeats * update.accumulate for update in updates)
         self.averages = {n: copy for p in self._players.values() for n, copy in p.averages.items()}
         self.step = tf.Variable(
             0, trainable=False, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
         )
-        self._xla = self._is_compiled(xla)
+        self._xla = is_compiled(xla, self._strategy, is_on_gpu="GPU" in self.step.device)
 
     def state(self) -> dict[str, list[keras.Variable | tf.Variable]]:
         """Return {name: variables} of the step counter, the optimizers, the averages and what updates remember."""
@@ -106,46 +111,44 @@ class DistributedStepper:
         return [move.graph for move in self._moves.values()]
 
     def replica_program(self, num_replicas: int) -> tf.types.experimental.PolymorphicFunction:
-        """Return a whole step, every update due, as one function of what each of `num_replicas` replicas is given.
-
-        For a compiler to look at: it is never run here. Sums over replicas are left out.
-
-        Args:
-          num_replicas: that share the global batch; the stepper's own may be another number.
-
-        Returns:
-          A function of (images float32[n, B, H, W, C], labels int32[n, B], step int64[], replica int32[]), n the
-          batches of a step.
-
-        Raises:
-          UserError: the replicas do not divide the global batch.
-        """
+        """Return a whole step as one function of what a replica is given; see `replica_program.replica_program`."""
         self.rehearse()
-        twin = copy.copy(self)
-        twin._num_replicas = num_replicas
-        twin._per_replica_batch_size = rows_of_each(self._per_replica_batch_size * self._num_replicas, num_replicas)
+        return replica_program(copy.copy(self), num_replicas)
 
-        def step(images: tf.Tensor, labels: tf.Tensor, step: tf.Tensor, replica: tf.Tensor) -> None:
-            twin._replica = replica
-            rows = zip(tf.unstack(images), tf.unstack(labels), strict=True)
-            batches = [Batch(image=image, label=label) for image, label in rows]
-            for index, live in enumerate(self._updates):
-                share = live.update.accumulate
-                for first in range(0, live.update.repeats * share, share):
-                    self._strategy.run(twin._on_replica, (batches[first : first + share], step, first, index))
+    @property
+    def metrics(self) -> list[str]:
+        """The names of all metrics that `run` returns; known after `rehearse`."""
+        return [name for names in self._names.values() for name in names]
 
-        rows = [self.batches_per_step, twin._per_replica_batch_size]
-        signature = [
-            tf.TensorSpec([*rows, *self._spec.image_shape], tf.float32, name="images"),
-            tf.TensorSpec(rows, tf.int32, name="labels"),
-            tf.TensorSpec([], tf.int64, name="step"),
-            tf.TensorSpec([], tf.int32, name="replica"),
-        ]
-        return tf.function(step, input_signature=signature, jit_compile=True, autograph=False)
+    def lost(self) -> list[str]:
+        """Return the names of the variables that held NaN or infinity at the end of the last `run`."""
+        return self._lost
+
+    def inspect(self, iterator: Iterator[Batch]) -> str:
+        """Run one step with a look at every layer; see `interfaces.Auditing`. The first replica that finds tells."""
+        self.rehearse()
+        step, due = self.step.read_value(), self._due(int(self.step.numpy()))
+        batches = [next(iterator) for _ in range(self.batches_per_step)]
+        for index, first, rows in self._each_move(batches, due):
+            live = self._updates[index]
+
+            def randoms(first: int = first, index: int = index, count: int = len(rows)) -> list[Random]:
+                return [self._random(index, step, first + number) for number in range(count)]
+
+            where = inspection.first_fault_on_replicas(self._strategy, live, self._networks, rows, randoms)
+            if not where:
+                self._move(index, rows, step, tf.constant(first, tf.int64))
+                where = live.lost_in_the_move()
+            if where:
+                return where
+        self.step.assign_add(1)
+        return ""
 
     def run(self, iterator: Iterator[Batch], num_steps: int) -> dict[str, tf.Tensor]:
         """Run `num_steps` steps; see `interfaces.Stepper.run`."""
         self.rehearse()
+        if self._audit is None:
+            self._audit = self._made_audit()
         first = int(self.step.numpy())
         runs = [0] * len(self._updates)
         for due, steps in groupby(range(first, first + num_steps), self._due):
@@ -156,7 +159,16 @@ class DistributedStepper:
             ]
         if int(self.step.numpy()) != first + num_steps:
             raise RuntimeError(f"Asked for step {first + num_steps}, arrived at {int(self.step.numpy())}.")
-        return self._means(self._take_sums(), runs)
+        sums, flags = self._take_sums()
+        self._lost = self._audit.named(flags)
+        return self._means(sums, runs)
+
+    def _made_audit(self) -> Audit:
+        state = {f"{name}/network": network.variables for name, network in self._networks.items()} | self.state()
+        with self._strategy.scope():
+            audit = Audit(state)
+        self._audit_replica = tf.function(audit, jit_compile=True, autograph=False) if self._xla else audit
+        return audit
 
     def _due(self, step: int) -> tuple[bool, ...]:
         """Say which updates are made in a step."""
@@ -173,11 +185,16 @@ class DistributedStepper:
     def _one_step(self, iterator: Iterator[Batch], due: tuple[bool, ...]) -> None:
         batches = [next(iterator) for _ in range(self.batches_per_step)]
         step = self.step.read_value()
+        for index, first, rows in self._each_move(batches, due):
+            self._move(index, rows, step, tf.constant(first, tf.int64))
+        self.step.assign_add(1)
+
+    def _each_move(self, batches: Sequence[Batch], due: tuple[bool, ...]) -> Iterator[tuple[int, int, Sequence[Batch]]]:
+        """Yield the moves of a step: the update, the first of its batches, and these."""
         for index, live in enumerate(self._updates):
             share = live.update.accumulate
             for first in range(0, live.update.repeats * share if due[index] else 0, share):
-                self._move(index, batches[first : first + share], step, tf.constant(first, tf.int64))
-        self.step.assign_add(1)
+                yield index, first, batches[first : first + share]
 
     def _move(self, index: int, batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor) -> None:
         """Make a move as it was rehearsed; on TPUs, or for batches of another form, as part of the loop itself."""
@@ -201,7 +218,7 @@ class DistributedStepper:
 
         def zeros(context: tf.distribute.ReplicaContext | None = None) -> Batch:
             size = self._per_replica_batch_size
-            return Batch(image=tf.zeros([size, *self._spec.image_shape]), label=tf.zeros([size], tf.int32))
+            return Batch(image=tf.zeros([size, *self._networks.spec.image_shape]), label=tf.zeros([size], tf.int32))
 
         if self._num_replicas == 1:
             rows = zeros()
@@ -231,18 +248,7 @@ class DistributedStepper:
         with self._strategy.scope():
             self._updates[index].remembered.settle()
             if len(names := self._names.get(index, ())) > self._sums[index].shape[0]:
-                self._sums[index] = _replica_sums(len(names))
-
-    def _is_compiled(self, xla: bool | None) -> bool:
-        """Say whether XLA compiles each move; raises UserError where it cannot."""
-        if self._num_replicas > 1:
-            if xla and not isinstance(self._strategy, tf.distribute.TPUStrategy):
-                raise UserError(
-                    "XLA compiles an update for one device. Received `DistributedStepper.xla` = True for "
-                    f"{self._num_replicas} replicas. Leave it out, or use --strategy=one_device."
-                )
-            return False
-        return "GPU" in self.step.device if xla is None else xla
+                self._sums[index] = replica_sums(len(names))
 
     def _on_replica(self, batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor, index: int) -> None:
         randoms = [self._random(index, step, first + number) for number in range(len(batches))]
@@ -266,12 +272,14 @@ class DistributedStepper:
         )
 
     @tf.function(autograph=False)
-    def _take_sums(self) -> list[tf.Tensor]:
-        """Return every metric's sum over replicas and runs, and start again from 0."""
-        sums = [tf.identity(variable) for variable in self._sums]
-        for variable in self._sums:
+    def _take_sums(self) -> tuple[list[tf.Tensor], tf.Tensor]:
+        """Return every metric's sum over replicas and runs, and what the audit says; start again from 0."""
+        self._strategy.run(self._audit_replica)
+        taken = [self._audit.flags, *self._sums] if self._audit else self._sums
+        flags, *sums = [tf.identity(variable) for variable in taken]
+        for variable in taken:
             variable.assign(tf.zeros_like(variable))
-        return sums
+        return sums, flags
 
     def _means(self, sums: Sequence[tf.Tensor], runs: Sequence[int]) -> dict[str, tf.Tensor]:
         means: dict[str, tf.Tensor] = {}
@@ -283,13 +291,3 @@ class DistributedStepper:
 
 def _key(index: int, batches: Sequence[Batch]) -> tuple:
     return (index, *tf.nest.flatten(batches))
-
-
-def _replica_sums(size: int) -> tf.Variable:
-    """Return a float32[size] that each replica adds to on its own and that reads as the sum over replicas."""
-    return tf.Variable(
-        tf.zeros([size]),
-        trainable=False,
-        synchronization=tf.VariableSynchronization.ON_READ,
-        aggregation=tf.VariableAggregation.SUM,
-    )

@@ -1,6 +1,8 @@
-"""What must hold of a step's batches and metrics before it is run."""
+"""What must hold of a step's batches, metrics and compilation before it is run."""
 
 from collections.abc import Sequence
+
+import tensorflow as tf
 
 from components.interfaces import UserError
 
@@ -24,3 +26,15 @@ def require_distinct(names: Sequence[str]) -> None:
             f"Two updates never report under one name. Received twice: {', '.join(twice)}. Set one `Update.loss_name`, "
             "or rename the metric in its objective."
         )
+
+
+def is_compiled(xla: bool | None, strategy: tf.distribute.Strategy, *, is_on_gpu: bool) -> bool:
+    """Say whether XLA compiles each move, where `xla` is asked for; raises UserError where it cannot."""
+    if strategy.num_replicas_in_sync == 1:
+        return is_on_gpu if xla is None else xla
+    if xla and not isinstance(strategy, tf.distribute.TPUStrategy):
+        raise UserError(
+            "XLA compiles an update for one device. Received `DistributedStepper.xla` = True for "
+            f"{strategy.num_replicas_in_sync} replicas. Leave it out, or use --strategy=one_device."
+        )
+    return False

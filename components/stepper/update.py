@@ -74,11 +74,29 @@ class LiveUpdate:
             variable.assign(value)
         return {name: share * value for name, value in metrics.items()}
 
+    def shares(self, losses: Losses) -> dict[str, tf.Tensor]:
+        """Return {player: float32[]}, what this replica's rows add to the mean of each loss."""
+        return {name: self._share(loss) for name, loss in losses.players.items()}
+
+    @property
+    def players(self) -> Sequence[LivePlayer]:
+        """Those that move."""
+        return self._players
+
+    def lost_in_the_move(self) -> str:
+        """Return which variable of a player is not finite after a move whose gradients were; "" where all are."""
+        for player in self._players:
+            for variable in player.trainable:
+                if not bool(tf.reduce_all(tf.math.is_finite(tf.convert_to_tensor(variable)))):
+                    kind = type(player.optimizer).__name__
+                    return f"player {player.name!r}: {variable.path}, which {kind} moved by a finite gradient"
+        return ""
+
     def _gradients(self, batch: Batch, random: Random) -> tuple[Gradients, dict[str, tf.Tensor]]:
         """Return the gradients of each player's loss on one batch, and the metrics' shares."""
         with tf.GradientTape(persistent=len(self._players) > 1) as tape:
             losses, memory = self.losses(batch, random)
-            shares = {name: self._share(loss) for name, loss in losses.players.items()}
+            shares = self.shares(losses)
             objectives = {p.name: p.optimizer.scale_loss(shares[p.name]) for p in self._players}
         gradients = [tape.gradient(objectives[p.name], p.trainable) for p in self._players]
         memory.follow()

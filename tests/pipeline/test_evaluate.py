@@ -14,7 +14,8 @@ from components.interfaces import Measurement, UserError
 from pipeline import actions, api, configs, grid, launch
 from pipeline.evaluate import evaluate, new_checkpoints, scored_run
 from pipeline.evaluation_file import EvaluationFile, table
-from pipeline.run_folder import FREE_TO_CHANGE, RunFolder
+from pipeline.free_to_change import FREE_TO_CHANGE
+from pipeline.run_folder import RunFolder
 from tools import catalogue
 
 TINY = [

@@ -23,7 +23,9 @@ from components.writers.event_file import EventFile
 from components.writers.metrics_file import MetricsFile
 from components.writers.picture_folder import PictureFolder
 from pipeline import configs, launch
-from pipeline.run_folder import FREE_TO_CHANGE, RunFolder
+from pipeline.free_to_change import FREE_TO_CHANGE
+from pipeline.outlets import Outlets
+from pipeline.run_folder import RunFolder
 from pipeline.run_lock import NAME, RunLock
 
 CONFIG = SimpleNamespace(operative_text=lambda: "A = 1\n")
@@ -39,7 +41,7 @@ class ToyRun:
             strategy=tf.distribute.get_strategy(), accelerator="cpu", description="", is_chief=is_chief
         )
         every = dict.fromkeys(("steps_per_loop", "log_every", "save_every", "sample_every"), 1)
-        self.experiment = SimpleNamespace(train_steps=last, global_batch_size=1, seed=0, **every)
+        self.experiment = SimpleNamespace(train_steps=last, global_batch_size=1, seed=0, max_rollbacks=0, **every)
         self.networks = SimpleNamespace(spec=toy_spec())
         self.stepper = SimpleNamespace(batches_per_step=1, run=self.move)
         self.at: dict[int, object] = {}  # {step: what happens in it}
@@ -67,9 +69,7 @@ def start(tmp_path, monkeypatch):
         run = ToyRun(folder, last, is_chief)
         run.at = at or {}
         writers = [kind(str(folder.path)) for kind in (MetricsFile, EventFile, PictureFolder)]
-        outlets = launch.Outlets(
-            previews={"samples": lambda: Grid(np.zeros([1, 2, 2, 1], np.uint8), 1)}, writers=writers
-        )
+        outlets = Outlets(previews={"samples": lambda: Grid(np.zeros([1, 2, 2, 1], np.uint8), 1)}, writers=writers)
         monkeypatch.setattr(launch, "assemble", lambda *_, **__: (run, outlets))
         launch.launch(CONFIG, folder.path, **options)
         return run

@@ -111,7 +111,7 @@ def train(folder: Path) -> None:
         run = build(
             experiment, hardware=experiment.strategy(), spec=experiment.data.spec, checkpoints=run_folder.checkpoints
         )
-        return run, launch.Outlets(previews={}, writers=[MetricsFile(str(folder))])
+        return run, Outlets(previews={}, writers=[MetricsFile(str(folder))])
 
     launch.assemble = assemble
     launch.launch(SimpleNamespace(operative_text=lambda: "A = 1\n"), folder)

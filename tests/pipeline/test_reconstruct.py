@@ -90,7 +90,7 @@ def test_real_images_of_fewer_are_the_first_of_more() -> None:
     ("changed", "words"),
     [
         ({"checkpoint": "7"}, "There are: 2"),
-        ({"checkpoint": "first"}, "'latest' or a step"),
+        ({"checkpoint": "first"}, "'latest', 'best' or a step"),
         ({"output": "a.gif"}, ".png or .npz"),
         ({"output": "/dev/null/a.npz"}, "can be written"),
         ({"output": "/dev/null/a.png"}, "can be written"),

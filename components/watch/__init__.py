@@ -1,0 +1,1 @@
+"""Follows the quality of a run."""
