@@ -35,6 +35,7 @@ from components.writers.metrics_file import MetricsFile
 from pipeline import launch
 from pipeline.build import build
 from pipeline.experiment import Experiment
+from pipeline.outlets import Outlets
 
 KILLS = 32
 STEPS = 240  # more than all killed children together can reach
