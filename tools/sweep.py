@@ -176,12 +176,17 @@ class Scorer:
     def __init__(self, measure: score_digits.Yardstick) -> None:
         """Hold what is measured by."""
         self._measure = measure
+        self._real = measure.real
 
     def __call__(self, path: Path) -> dict[str, float]:
         """Return {accuracy, frechet, variety}; raises UserError for samples that are no digits."""
         with self._lock:
             found = self._measure.score(score_digits.read_samples(str(path)))
-        return {"accuracy": found.accuracy, "frechet": found.frechet, "variety": found.variety_least}
+        return {
+            "accuracy": found.accuracy,
+            "frechet": found.frechet,
+            "variety": found.variety_least / self._real.variety_least,
+        }
 
 
 def _write(output: Path, text: str) -> None:

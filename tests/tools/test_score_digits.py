@@ -40,7 +40,7 @@ def test_real_digits_are_each_digit_once_and_score_high(measure: Yardstick) -> N
     score = measure.score(held_out(measure))
     assert score == measure.real
     assert score.accuracy > 0.93 and score.duplicates < 0.02 and score.count == 1000
-    assert score.variety == score.variety_least == 1.0
+    assert 0.8 < score.variety_least < score.variety <= 1.0
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_main_prints_both_scores(measure: Yardstick, tmp_path: Path, capsys: pyt
     out = capsys.readouterr().out
     assert "Training" not in out  # it was found in the cache
     assert re.search(r"Fréchet distance in features +(\d+\.\d\d) +\1", out)
-    assert re.search(r"of the least varied class +1\.00 +1\.00", out)
+    assert re.search(r"of the least varied class +(\d\.\d\d) +\1", out)
 
 
 @pytest.mark.parametrize(

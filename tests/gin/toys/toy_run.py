@@ -34,6 +34,9 @@ class ToyCheckpointer:
 
     def restore(self, step: int) -> None: ...
 
+    def steps(self) -> list[int]:
+        return []
+
     def save(self, step: int) -> None: ...
 
 
