@@ -133,7 +133,7 @@ def read(folder: str | Path) -> RunFacts:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(errors="replace")
+        return path.read_text(errors="replace") if path.is_file() else ""  # a device would have no end
     except OSError:
         return ""
 

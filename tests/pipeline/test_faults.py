@@ -17,18 +17,18 @@ from toy_parts import toy_spec
 
 from components.checkpointer.tf_checkpointer import TFCheckpointer
 from components.errors import storage_fault
-from components.interfaces import Grid, Hardware, UserError
+from components.interfaces import Grid, Hardware, Networks, UserError
 from components.writers import png_file
 from components.writers.event_file import EventFile
 from components.writers.metrics_file import MetricsFile
 from components.writers.picture_folder import PictureFolder
-from pipeline import configs, launch
+from pipeline import configs, launch, report
 from pipeline.free_to_change import FREE_TO_CHANGE
 from pipeline.outlets import Outlets
 from pipeline.run_folder import RunFolder
 from pipeline.run_lock import NAME, RunLock
 
-CONFIG = SimpleNamespace(operative_text=lambda: "A = 1\n")
+CONFIG = SimpleNamespace(operative_text=lambda: "A = 1\n", settings=lambda: [])
 
 
 class ToyRun:
@@ -41,8 +41,10 @@ class ToyRun:
             strategy=tf.distribute.get_strategy(), accelerator="cpu", description="", is_chief=is_chief
         )
         every = dict.fromkeys(("steps_per_loop", "log_every", "save_every", "sample_every"), 1)
-        self.experiment = SimpleNamespace(train_steps=last, global_batch_size=1, seed=0, max_rollbacks=0, **every)
-        self.networks = SimpleNamespace(spec=toy_spec())
+        flags = {"max_rollbacks": 0, "keeps_report": True, "evaluate_every": None}
+        self.experiment = SimpleNamespace(train_steps=last, global_batch_size=1, seed=0, **flags, **every)
+        self.networks = Networks({}, toy_spec())
+        self.evaluator = None
         self.stepper = SimpleNamespace(batches_per_step=1, run=self.move)
         self.at: dict[int, object] = {}  # {step: what happens in it}
 
@@ -88,6 +90,28 @@ def no_room(*_, **__):
 
 def steps(folder: Path) -> list[int]:
     return TFCheckpointer(str(folder / "checkpoints"), {}).steps()
+
+
+# --- the report ------------------------------------------------------------------------------------------------------
+
+
+def test_report_of_a_run_tells_its_end_and_the_fault_that_ended_it(start, folder) -> None:
+    with pytest.raises(UserError, match="lost its way"):
+        start(at={3: lambda: (_ for _ in ()).throw(UserError("It lost its way."))})
+    assert "failed" in (text := (folder / "report.html").read_text()) and "It lost its way." in text
+    start()
+    assert "It lost its way." not in (text := (folder / "report.html").read_text()) and "at step 5" in text
+
+
+def test_report_that_cannot_be_made_ends_no_run_but_a_full_disk_does(start, folder, monkeypatch, capsys) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(report.run_page, "write", lambda *_, **__: 1 / 0)
+        start()
+    assert steps(folder)[-1] == 5 and "report.html could not be written: ZeroDivisionError" in capsys.readouterr().out
+    monkeypatch.setattr(report, "replace", no_room)
+    with pytest.raises(UserError, match=r"No space left on device.*Make room"):
+        start(last=7)
+    assert steps(folder)[-1] == 6  # it was saved before the page was written
 
 
 # --- a full disk -----------------------------------------------------------------------------------------------------
