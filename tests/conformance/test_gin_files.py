@@ -159,10 +159,9 @@ def _difference(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> fl
 @pytest.mark.slow
 @pytest.mark.parametrize("name", configs.shipped())
 def test_gin_file_takes_on_two_replicas_the_steps_of_one(name, tmp_path) -> None:
-    many = _run(name, "cpu:2", tmp_path, descends=True)
+    alone, many = (_run(name, hardware, tmp_path, descends=True) for hardware in ("one_device", "cpu:2"))
     after = _trained(many)
     many.checkpointer.save(2)
-    alone = _run(name, "one_device", tmp_path, descends=True)
     assert _difference(_trained(alone), after) < 1e-5
     # A run may go on with another number of replicas.
     assert alone.checkpointer.restore_latest() == 2
