@@ -32,7 +32,7 @@ class ImageSampler(LatentDecoder):
     def conditional(self) -> bool:
         """Whether the images depend on the labels: tried on one latent vector a class, told its class and then 0."""
         classes = tf.range(max(1, self._spec.num_classes))
-        latents = self.latents(len(classes), seed=0)
+        latents = tf.constant(self.latents(len(classes), seed=0))
         told, untold = (self._generator([latents, labels], training=False) for labels in (classes, 0 * classes))
         return bool(tf.reduce_any(told != untold))
 

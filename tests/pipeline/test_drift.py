@@ -9,7 +9,8 @@ import pytest
 
 from components.interfaces import UserError
 from pipeline import api, configs
-from pipeline.run_folder import FREE_TO_CHANGE, RunFolder
+from pipeline.free_to_change import FREE_TO_CHANGE
+from pipeline.run_folder import RunFolder
 from pipeline.sample import sample
 
 RELEASED = sorted((Path(__file__).parent.parent / "released").iterdir())

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 from absl import flags
@@ -40,16 +39,13 @@ def test_help_of_a_flag_without_a_group_is_shown_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--gin_fil=x"]])
-def test_answer_comes_within_a_second(arguments, repository) -> None:
-    times = []
-    for _ in range(3):  # the best of three: other work may share the machine
-        start = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "-m", "pipeline.main", *arguments], cwd=repository, capture_output=True, timeout=60
-        )
-        times.append(time.monotonic() - start)
-    assert done.returncode == (2 if "fil" in arguments[0] else 0)
-    assert min(times) < 1
+def test_answer_waits_for_no_heavy_library(arguments, repository) -> None:
+    heavy = ("tensorflow", "keras", "numpy", "plotly", "PIL", "scipy", "tensorflow_datasets")
+    code = (
+        f"import sys; from pipeline import main; main.main(sys.argv); sys.exit(any(m in sys.modules for m in {heavy}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=repository, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_reader_that_goes_away_is_no_fault(repository) -> None:
