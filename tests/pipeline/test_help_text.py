@@ -25,7 +25,7 @@ def test_help_shows_every_flag_in_a_group(text) -> None:
 
 
 def test_help_has_examples_shipped_files_quoting_and_fits_a_terminal(text) -> None:
-    assert text.count("python -m pipeline.main --") == 4
+    assert text.count("python -m pipeline.main --") == 5
     assert all(name in text for name in configs.shipped())
     assert "--gin_param='gan.alternating.loss = @adversarial.hinge'" in text and "single quotes" in text
     assert all(len(line) <= 106 for line in text.splitlines())
