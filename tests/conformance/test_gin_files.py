@@ -64,7 +64,7 @@ def _descent() -> keras.optimizers.Optimizer:
 
 
 def _variables(run: Run) -> dict[str, np.ndarray]:
-    networks = {f"{name}/{v.path}": v.numpy() for name, one in run.networks.items() for v in one.variables}
+    networks = {f"{name}/{i}": v.numpy() for name, one in run.networks.items() for i, v in enumerate(one.variables)}
     state = run.stepper.state().items()
     return networks | {f"{name}/{i}": np.asarray(v.numpy()) for name, some in state for i, v in enumerate(some)}
 
