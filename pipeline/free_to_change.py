@@ -59,6 +59,7 @@ FREE_TO_CHANGE = (
     "sample_grid.sample_grid.columns",
     "sample_grid.sample_grid.rows",
     "strategy.select.name",
+    "tf_checkpointer.TFCheckpointer.asynchronous",
     "tf_checkpointer.TFCheckpointer.best_direction",
     "tf_checkpointer.TFCheckpointer.best_metric",
     "tf_checkpointer.TFCheckpointer.keep",

@@ -1,15 +1,17 @@
 """Checkpoints in TensorFlow's format, one folder each, visible only when whole."""
 
+import functools
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import tensorflow as tf
 from absl import logging
 
-from components.checkpointer import checksums, matching, notes
+from components.checkpointer import checksums, matching, notes, retention
+from components.checkpointer.background import Background, Snapshot
 from components.checkpointer.best import Best
 from components.errors import storage_fault
 from components.interfaces import BestCheckpoint, Positive, Remembering, UserError
@@ -41,6 +43,8 @@ class TFCheckpointer:
         is saved at once, and kept until there is a better one. Values come at log points (means over the steps
         since the last) and at evaluations. None: no checkpoint is the best.
       best_direction: whether the smallest or the largest value is the best.
+      asynchronous: whether a checkpoint is written while training goes on, from a copy of all variables on the host;
+        one at a time. What goes wrong shows at the next save, or at the end. A kill loses what is being written.
 
     Attributes:
       metrics: the metric named, if one is.
@@ -58,6 +62,7 @@ class TFCheckpointer:
         keep_every_steps: Positive | None = None,
         best_metric: str | None = None,
         best_direction: Literal["min", "max"] = "min",
+        asynchronous: bool = False,
     ) -> None:
         """Bind the variables; nothing is written."""
         for name, value in (("keep", keep), ("keep_every_steps", keep_every_steps)):
@@ -73,6 +78,8 @@ class TFCheckpointer:
         self._best = Best(best_metric, best_direction)
         self.metrics = () if best_metric is None else (best_metric,)
         self._remembered: dict[str, Remembering] = {}
+        self._background = Background() if asynchronous else None
+        self._snapshot: Snapshot | None = None
 
     def steps(self) -> list[int]:
         """Return the steps of the checkpoints there are, oldest first."""
@@ -93,7 +100,9 @@ class TFCheckpointer:
         self._remembered[name] = part
 
     def finish(self) -> None:
-        """Return when nothing is being written any more."""
+        """Return when nothing is being written any more; raises UserError where what was could not be."""
+        if self._background:
+            self._background.finish()
 
     # --- restoring ---------------------------------------------------------------------------------------------------
 
@@ -105,6 +114,7 @@ class TFCheckpointer:
         Raises:
           UserError: there are checkpoints and none is whole, or they hold other variables.
         """
+        self.finish()
         damage: dict[int, str] = {}
         while left := [step for step in self.steps() if step not in damage]:
             try:
@@ -130,6 +140,7 @@ class TFCheckpointer:
         Raises:
           UserError: there is none of that step, it is damaged, or it holds other variables.
         """
+        self.finish()
         known = ", ".join(map(str, self.steps())) or "none"
         if not self._path(step).is_dir():
             raise UserError(f"There is no checkpoint of step {step} in {self._directory}. There are: {known}.")
@@ -203,20 +214,34 @@ class TFCheckpointer:
         Raises:
           UserError: there is no room, or the folder cannot be written or is gone; older checkpoints stay as they are.
         """
-        whole, growing = self._path(step), self._directory / f"writing-{step}"
-        if whole.is_dir() and step not in self._damaged:
+        self.finish()
+        if self._path(step).is_dir() and step not in self._damaged:
             return
+        remembered = {name: part.state() for name, part in self._remembered.items()}
+        best = self.best.step if self.best else None
+        told = functools.partial(notes.write, best=self._best.state(), remembered=remembered)
+        if not self._background:
+            self._write(step, self._checkpoint, told, best)
+            return
+        self._snapshot = self._snapshot or Snapshot(self._state)
+        self._snapshot.take()
+        self._background.start(functools.partial(self._write, step, self._snapshot.checkpoint, told, best))
+
+    def _write(
+        self, step: int, checkpoint: tf.train.Checkpoint, note: Callable[[Path], None], best: int | None
+    ) -> None:
+        whole, growing = self._path(step), self._directory / f"writing-{step}"
         try:
             self._require_directory()
             self._remove_unfinished()
             growing.mkdir()
-            self._checkpoint.write(str(growing / _PREFIX))
-            notes.write(growing, self._best.state(), {name: part.state() for name, part in self._remembered.items()})
+            checkpoint.write(str(growing / _PREFIX))
+            note(growing)
             checksums.seal(growing, step)
             self._set_damaged_aside()
             growing.rename(whole)
             checksums.flush(self._directory)
-            self._drop_old()
+            self._drop_old(best)
         except (OSError, tf.errors.OpError) as error:
             shutil.rmtree(growing, ignore_errors=True)  # gives its room back
             reason = storage_fault(error)
@@ -248,24 +273,15 @@ class TFCheckpointer:
                 self._path(step).rename(aside)
             self._damaged.remove(step)
 
-    def _drop_old(self) -> None:
+    def _drop_old(self, best: int | None) -> None:
         """Delete what is not kept, each by a rename first: a kill would else leave half of one among the whole ones."""
         steps = self.steps()
-        kept = {*steps[-self._keep :], *self._for_ever(steps), *([self.best.step] if self.best else [])}
+        kept = retention.kept(steps, newest=self._keep, every=self._keep_every_steps, best=best)
         for step in steps:
             if step not in kept:
                 dropping = self._directory / f"dropping-{step}"
                 self._path(step).rename(dropping)
                 shutil.rmtree(dropping)
-
-    def _for_ever(self, steps: Sequence[int]) -> list[int]:
-        """Return the first of `steps`, which are in order, after each multiple of `keep_every_steps`."""
-        if self._keep_every_steps is None:
-            return []
-        first: dict[int, int] = {}
-        for step in steps:
-            first.setdefault(step // self._keep_every_steps, step)
-        return [step for multiple, step in first.items() if multiple]
 
     def _remove_unfinished(self) -> None:
         for pattern in _UNFINISHED:

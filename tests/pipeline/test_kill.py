@@ -4,6 +4,7 @@ This file is also the program that is killed. TensorFlow is imported once and st
 costs a second instead of eight.
 """
 
+import functools
 import json
 import os
 import random
@@ -91,7 +92,7 @@ def player() -> Player:
     return Player(optimizer=lambda: keras.optimizers.SGD(1e-2, momentum=0.9))
 
 
-def train(folder: Path) -> None:
+def train(folder: Path, *, asynchronous: bool = False) -> None:
     """Start the run, or go on, by the program's own way in."""
     experiment = Experiment(
         data=ToySource(),
@@ -102,7 +103,8 @@ def train(folder: Path) -> None:
         seed=5,
         strategy=lambda: strategy.select(name="one_device"),
         stepper=DistributedStepper,
-        checkpointer=TFCheckpointer,
+        checkpointer=functools.partial(TFCheckpointer, asynchronous=asynchronous),
+        keeps_report=False,
         sampler=ImageSampler,
         log_every=1,
         save_every=1,
@@ -115,7 +117,7 @@ def train(folder: Path) -> None:
         return run, Outlets(previews={}, writers=[MetricsFile(str(folder))])
 
     launch.assemble = assemble
-    launch.launch(SimpleNamespace(operative_text=lambda: "A = 1\n"), folder)
+    launch.launch(SimpleNamespace(operative_text=lambda: "A = 1\n", settings=lambda: []), folder)
 
 
 def kill_at_random(folder: Path) -> dict:
@@ -127,7 +129,7 @@ def kill_at_random(folder: Path) -> dict:
         # Every third is killed by the clock, in its start or wherever it is; the others in or between their saves.
         seconds = chance.uniform(0, 1.2) if number % 3 == 0 else CHILD_SECONDS
         steps = MOST_STEPS if number % 3 == 0 else chance.randint(1, MOST_STEPS)
-        child = fork(lambda: train(cut))
+        child = fork(lambda number=number: train(cut, asynchronous=number % 2 == 1))
         while newest(cut) < start + steps and time.monotonic() - since < seconds:
             time.sleep(0.001)
         time.sleep(chance.uniform(0, 0.03))

@@ -1,5 +1,6 @@
 """Whole checkpoints come back, damaged ones are noticed, none is lost in silence."""
 
+import errno
 import json
 import shutil
 
@@ -282,3 +283,48 @@ def test_save_goes_on_where_a_damaged_checkpoint_was_taken_away_by_hand(tmp_path
     shutil.rmtree(tmp_path / "step-000000002")
     checkpointer.save(2)
     assert checkpointer.steps() == [1, 2]
+
+
+# --- written beside the training -------------------------------------------------------------------------------------
+
+
+def test_asynchronous_save_holds_the_values_of_its_moment_and_restores_like_any_other(tmp_path) -> None:
+    variables = state(1.0)
+    variables["again"] = variables["net"][:1]  # a variable that is listed twice is one
+    checkpointer = TFCheckpointer(str(tmp_path), variables, asynchronous=True)
+    for step in (1, 2):
+        checkpointer.save(step)
+        variables["net"][0].assign(tf.fill([3], 7.0 + step))  # while it is being written
+    checkpointer.finish()
+    assert checkpointer.steps() == [1, 2]
+    for step, value in ((1, 1.0), (2, 8.0)):
+        found = state()
+        found["again"] = found["net"][:1]
+        TFCheckpointer(str(tmp_path), found).restore(step)
+        np.testing.assert_array_equal(found["net"][0], np.full(3, value, np.float32))
+        assert int(found["step"][0]) == 1
+
+
+def test_restore_waits_for_what_is_being_written(tmp_path) -> None:
+    variables = state(3.0)
+    checkpointer = TFCheckpointer(str(tmp_path), variables, asynchronous=True)
+    checkpointer.save(4)
+    variables["net"][0].assign(tf.zeros([3]))
+    assert checkpointer.restore_latest() == 4
+    np.testing.assert_array_equal(variables["net"][0], np.full(3, 3.0, np.float32))
+
+
+@pytest.mark.parametrize("then", ["finish", "save"])
+def test_asynchronous_save_without_room_is_told_at_the_next_occasion(then, tmp_path, monkeypatch) -> None:
+    checkpointer = TFCheckpointer(str(tmp_path), state(1.0), asynchronous=True)
+    checkpointer.save(1)
+    checkpointer.finish()
+
+    def full(folder, step):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checksums, "seal", full)
+    checkpointer.save(2)
+    with pytest.raises(UserError, match="That of step 2 was not saved.*The newest whole one is of step 1"):
+        checkpointer.finish() if then == "finish" else checkpointer.save(3)
+    assert checkpointer.steps() == [1] and not list(tmp_path.glob("writing-*"))
