@@ -16,6 +16,7 @@ from pipeline.evaluate import evaluate, new_checkpoints, scored_run
 from pipeline.evaluation_file import EvaluationFile, table
 from pipeline.free_to_change import FREE_TO_CHANGE
 from pipeline.run_folder import RunFolder
+from pipeline.sample import restored
 from tools import catalogue
 
 TINY = [
@@ -34,6 +35,13 @@ SCORED = [
     "neighbours.PrecisionRecall.k = 2",
 ]
 
+HEARD = [
+    "from components.watch import quality_watch",
+    "experiment.Experiment.watch = @quality_watch.QualityWatch",
+    "quality_watch.QualityWatch.metric = 'evaluation/frechet_distance'",
+    "tf_checkpointer.TFCheckpointer.best_metric = 'evaluation/frechet_distance'",
+]
+
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory):
@@ -46,7 +54,7 @@ def cache(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> launch.Summary:
     """Return what came of a tiny training that is scored at every step."""
-    return api.train(["quickstart"], [*TINY, *SCORED], workdir=tmp_path_factory.mktemp("run") / "run")
+    return api.train(["quickstart"], [*TINY, *SCORED, *HEARD], workdir=tmp_path_factory.mktemp("run") / "run")
 
 
 def call(folder: Path, **changed) -> int:
@@ -170,6 +178,27 @@ def test_run_without_an_evaluator_is_scored_by_the_default(trained, tmp_path, ca
 def test_evaluation_that_cannot_be_made_is_refused(trained, changed, words) -> None:
     with pytest.raises(UserError, match=words):
         call(trained.workdir, **changed)
+
+
+@pytest.mark.slow
+def test_best_checkpoint_and_watch_hear_of_scores_in_training(trained) -> None:
+    name = "evaluation/frechet_distance"
+    lines = [json.loads(line) for line in (trained.workdir / "metrics.jsonl").read_text().splitlines()]
+    told = {line["step"]: line[name] for line in lines if name in line}
+    best = trained.run.checkpointer.best
+    assert (best.step, best.value) == min(told.items(), key=lambda pair: pair[1])
+    assert restored(RunFolder(trained.workdir), "best").step == best.step
+    notes = json.loads((trained.workdir / "checkpoints" / "step-000000002" / "notes.json").read_text())
+    assert notes["remembered"]["watch"]["values"] == list(told.values())
+
+
+@pytest.mark.slow
+def test_score_that_never_comes_is_refused_where_something_waits_for_it(tmp_path) -> None:
+    waits = "tf_checkpointer.TFCheckpointer.best_metric = 'evaluation/{}'"
+    with pytest.raises(UserError, match="must be a metric of this run. Received 'evaluation/frechet_distance'"):
+        api.build(["quickstart"], [*TINY, waits.format("frechet_distance")], workdir=tmp_path)
+    with pytest.raises(UserError, match="Did you mean `evaluation/frechet_distance`"):
+        api.build(["quickstart"], [*TINY, *SCORED, waits.format("frechet_distence")], workdir=tmp_path)
 
 
 def test_folder_without_a_run_is_refused(tmp_path) -> None:
