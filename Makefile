@@ -4,7 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test fast lint clean
+TENSORFLOW ?= 2.20
+
+.PHONY: run test fast lint clean test-tensorflow
 
 run: $(VENV)/installed
 	$(BIN)/python -m pipeline.main --gin_file=quickstart.gin
@@ -14,6 +16,12 @@ test: $(VENV)/installed
 
 fast: $(VENV)/installed
 	$(BIN)/python -m pytest -m "not slow"
+
+# The fast tests on another TensorFlow: make test-tensorflow TENSORFLOW=2.20
+test-tensorflow:
+	$(PYTHON) -m venv .venv-tf$(TENSORFLOW)
+	.venv-tf$(TENSORFLOW)/bin/python -m pip install --quiet --editable '.[dev]' 'tensorflow==$(TENSORFLOW).*'
+	.venv-tf$(TENSORFLOW)/bin/python -m pytest -m "not slow"
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -27,4 +35,4 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-tf* .pytest_cache .mypy_cache .ruff_cache
