@@ -186,7 +186,7 @@ _ALL_AT_ONCE = [
 @pytest.mark.parametrize(
     ("name", "hardware", "gin"),
     [
-        ("quickstart", "cpu:4", _ALL_AT_ONCE),  # and its averaged weights and batch normalisation
+        ("quickstart", "cpu:2", _ALL_AT_ONCE),  # and its averaged weights and batch normalisation
         ("vae_tpu", "cpu:8", []),
         ("acgan", "cpu:4", ["mnist_dcgan.discriminator.widths = (4, 4)"]),  # dropout, shared forward pass
     ],

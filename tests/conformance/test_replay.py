@@ -16,6 +16,7 @@ NARROW = {
     "resnet.discriminator": ["resnet.discriminator.widths = (8, 8)", "resnet.discriminator.final_widths = (8, 8)"],
 }
 STOP, LAST = 2, 3
+ON_REPLICAS = ("quickstart", "vae_tpu")  # test_gin_files.py restores every file on another number of replicas
 
 
 def made(name: str, hardware: str, folder) -> Run:
@@ -57,6 +58,8 @@ def test_gin_file_stopped_and_resumed_ends_as_one_never_stopped(name, tmp_path) 
     for left, right in zip(numbers(whole), numbers(resumed), strict=True):
         np.testing.assert_array_equal(left, right)
 
+    if name not in ON_REPLICAS:
+        return
     replicas = made(name, "cpu:2", tmp_path)
     assert replicas.checkpointer.restore_latest() == STOP
     for metric, value in last_metrics(replicas).items():
