@@ -115,16 +115,6 @@ class Holdable(Protocol):
         ...
 
 
-@runtime_checkable
-class Streaming(Protocol):
-    """What a data source may offer beside: which files it goes on reading while a run trains."""
-
-    @property
-    def streamed_files(self) -> Sequence[str]:
-        """The files, or none where the examples are held in memory; opens the data if need be."""
-        ...
-
-
 # --- networks --------------------------------------------------------------------------------------------------------
 
 # generator([latents float32[B, Z], labels int32[B]], training=...) -> images float32[B, H, W, C] in [-1, 1]
@@ -344,13 +334,6 @@ class Stepper(Protocol):
     def run(self, iterator: Iterator[Batch], num_steps: int) -> Mapping[str, tf.Tensor]:
         """Run `num_steps` steps in one call and return {metric: float32[], its mean over the steps run}."""
         ...
-
-
-@runtime_checkable
-class Traced(Protocol):
-    """What a stepper may offer beside: the graph of its rehearsal, in which to look for what some hardware forbids."""
-
-    rehearsals: Sequence[tf.Graph]  # one an update, once rehearsed
 
 
 @runtime_checkable

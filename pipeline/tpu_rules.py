@@ -8,11 +8,12 @@ import linecache
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import keras
 import tensorflow as tf
 
-from components.interfaces import DataSource, HostShard, Streaming, Traced, UserError
+from components.interfaces import DataSource, HostShard, UserError
 from pipeline.build import Run
 
 _LIBRARIES = tuple(str(Path(module.__file__).parent) for module in (tf, keras))
@@ -28,6 +29,23 @@ _SIZED_BY_VALUES = {
     **dict.fromkeys(("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2"), "tf.unique"),
     **dict.fromkeys(("Range", "Slice", "StridedSlice", "Fill", "RaggedRange"), "a size that is itself a tensor"),
 }
+
+
+@runtime_checkable
+class Traced(Protocol):
+    """What a stepper may offer: the graphs of its rehearsal, one an update."""
+
+    rehearsals: Sequence[tf.Graph]
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """What a data source may offer: which files it goes on reading while a run trains."""
+
+    @property
+    def streamed_files(self) -> Sequence[str]:
+        """The files, or none where the examples are held in memory; opens the data if need be."""
+        ...
 
 
 @dataclass(frozen=True)
