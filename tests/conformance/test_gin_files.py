@@ -28,13 +28,16 @@ _NARROW_RESNET = [
     "resnet.generator.widths = (8, 8, 8, 8)",
     "resnet.discriminator.widths = (8, 8)",
     "resnet.discriminator.final_widths = (8, 8)",
-    "gan.alternating.discriminator_repeats = 2",
 ]
+# Of a critic with a penalty each move makes a difference of rounding up to thirty times as large.
+_FEW_MOVES = ["gan.alternating.discriminator_repeats = 2"]
 
 
 def _config(name: str, gin: Sequence[str] = ()) -> configs.Config:
-    is_resnet = any(one.part == "resnet.generator" for one in configs.parse([name]).settings())
-    return configs.parse([name], [*_TINY, *(_NARROW_RESNET if is_resnet else []), *gin])
+    bound = {f"{one.part}.{one.name}" for one in configs.parse([name]).settings() if one.source != "default"}
+    narrow = _NARROW_RESNET if "resnet.generator.latent_dim" in bound else []
+    moves = _FEW_MOVES if "gan.alternating.discriminator_repeats" in bound else []
+    return configs.parse([name], [*_TINY, *narrow, *moves, *gin])
 
 
 def _run(name: str, hardware: str, folder, *, gin: Sequence[str] = (), descends: bool = False) -> Run:
