@@ -123,7 +123,7 @@ def test_sample_writes_archives_and_folders_and_refuses_what_is_not_there(gantry
         (["--workdir=nowhere"], "must name the folder of a run"),
         (["--workdir=run", "--labels=10"], "0 to 9"),
         (["--workdir=run", "--checkpoint=6"], "There are: 5"),
-        (["--workdir=run", "--checkpoint=best"], "latest"),
+        (["--workdir=run", "--checkpoint=best"], "best_metric"),
         (["--workdir=run", "--output=a.gif"], ".png"),
     ):
         assert words in gantry("--mode=sample", *arguments, expect=2)

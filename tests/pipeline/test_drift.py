@@ -76,7 +76,7 @@ def copy_of(released: Path, folder: Path) -> RunFolder:
 def test_run_of_a_released_version_samples_and_goes_on(released, tmp_path) -> None:
     folder = copy_of(released, tmp_path / "run")
     output = tmp_path / "images.npz"
-    asked = {"seed": 0, "num_images": 3, "labels": "balanced"}
+    asked = {"seed": 0, "num_images": 3, "labels": "balanced", "truncation": None}
     assert sample(str(folder.path), checkpoint="latest", output=str(output), **asked) == 0
     with np.load(output) as archive:
         assert archive["images"].shape == (3, 28, 28, 1) and archive["images"].std() > 0
