@@ -59,7 +59,7 @@ def test_line_tells_the_epoch_where_the_number_of_examples_is_known(step, words)
 
 
 def test_line_in_a_narrow_terminal_is_cut_where_it_is_redrawn_and_whole_where_it_stands(monkeypatch) -> None:
-    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((40, 24)))
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_, **__: os.terminal_size((40, 24)))
     out = Terminal()
     line = StatusLine(0, 3000, 64, out)
     line.show(1300, LOSSES)
