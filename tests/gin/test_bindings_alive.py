@@ -1,4 +1,4 @@
-"""Every hyper-parameter that a shipped file binds, changed once for each algorithm, changes the step or the run."""
+"""Every hyper-parameter that a shipped file binds, changed once, changes the step or the run."""
 
 import ast
 import functools
@@ -122,18 +122,15 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, 
 def cases() -> list:
     """Return (file, name) of each hyper-parameter.
 
-    Each line of text comes once, though several files include it, and each name once for each algorithm, in which it
-    goes the same way in every file. The fast set takes the generator's of the quickstart.
+    Each name comes once: it goes the same way in every file, and what has no effect at all is refused before a run. The
+    fast set takes the generator's of the quickstart.
     """
-    found, places, seen = [], set(), set()
+    found, seen = [], set()
     for name in sorted(configs.shipped(), key=lambda name: (name != "quickstart", "resnet" in name, name)):
         bound = settings(name)
         for dotted, one in bound.items():
-            way = dotted, bound["experiment.Experiment.updates"].value
-            is_new = one.source not in places and way not in seen
-            if is_new and others(current(name, dotted), one.part, one.name):
-                places.add(one.source)
-                seen.add(way)
+            if dotted not in seen and others(current(name, dotted), one.part, one.name):
+                seen.add(dotted)
                 is_fast = name == "quickstart" and one.part.startswith("generator/")
                 found.append(pytest.param(name, dotted, marks=[] if is_fast else pytest.mark.slow))
     return found
