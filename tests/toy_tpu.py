@@ -40,7 +40,8 @@ def pooled_at_random(real_logits, fake_logits):
 class Unique(keras.layers.Layer):
     def call(self, inputs):
         values, positions = tf.unique(tf.reshape(inputs, [-1]))
-        return tf.reshape(tf.gather(values, positions), tf.shape(inputs))
+        again = tf.reshape(tf.gather(values, positions), tf.shape(inputs))
+        return inputs + tf.stop_gradient(again - inputs)  # nothing leads a gradient through tf.unique
 
 
 def with_unique(spec):
