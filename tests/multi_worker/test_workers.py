@@ -37,7 +37,7 @@ def require_one_voice(outputs: list[str]) -> None:
         first = rf"Hardware: {len(outputs)} workers, this is worker {index}, .*the chief, at 127"
         assert re.match(first, output), output
         assert ("step 10/10" in output and "Done" in output) == (index == 0), output
-        assert len(output.splitlines()) == (7 if index == 0 else 2), output
+        assert len(output.splitlines()) == (8 if index == 0 else 2), output
 
 
 def require_one_writer(folder: Path, count: int) -> None:
