@@ -1,7 +1,7 @@
 """The composition root: from the parts that a gin file names to live objects, each after those that it needs."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +40,10 @@ class Run:
         """The step that the run has reached."""
         return int(self.stepper.step.numpy())
 
+    def state(self) -> dict[str, Sequence[Any]]:
+        """Return {name: variables}: all that a checkpoint holds."""
+        return _state(self.networks, self.stepper)
+
     def batches(self) -> Iterator[Any]:
         """Return the real batches from the current step on, each split over this host's replicas."""
         return feed.batches(self.experiment, self.hardware, start_batch=self.step * self.stepper.batches_per_step)
@@ -71,8 +75,7 @@ def build(
         )
         if to_train:
             stepper.rehearse()  # before its state is asked for, which would cost a trace of its own
-        state = {f"{name}/network": network.variables for name, network in networks.items()}
-        checkpointer = experiment.checkpointer(str(checkpoints), {**state, **stepper.state()})
+        checkpointer = experiment.checkpointer(str(checkpoints), _state(networks, stepper))
     drawn_from = Networks({**networks, **stepper.averages}, spec)
     sampler = experiment.sampler(drawn_from)
     return Run(
@@ -84,6 +87,10 @@ def build(
         sampler=sampler,
         evaluator=_evaluator(experiment, drawn_from, stepper, sampler),
     )
+
+
+def _state(networks: Networks, stepper: Stepper) -> dict[str, Sequence[Any]]:
+    return {**{f"{name}/network": network.variables for name, network in networks.items()}, **stepper.state()}
 
 
 def _evaluator(experiment: Experiment, drawn_from: Networks, stepper: Stepper, sampler: Sampler) -> Evaluator | None:

@@ -9,7 +9,7 @@ from pipeline.build import Run
 from pipeline.evaluation_file import EvaluationFile, table
 from pipeline.reconstruct import require_like
 from pipeline.run_folder import RunFolder
-from pipeline.sample import rebuilt
+from pipeline.sample import rebuilt, restore
 
 _DEFAULT = "base/evaluation.gin"  # for runs that were started without an evaluator
 _LOOK_SECONDS = 2.0
@@ -108,13 +108,8 @@ def new_checkpoints(
 
 
 def _restore(run: Run, folder: RunFolder, checkpoint: str, kept: EvaluationFile, best_by: str) -> int:
-    if checkpoint == "latest":
-        if not run.checkpointer.restore_latest():
-            raise UserError(f"An evaluation needs a checkpoint. {folder.checkpoints} holds none yet. Train first.")
-    elif checkpoint == "best":
+    def restore_best() -> None:
         run.checkpointer.restore(kept.best(best_by, run.checkpointer.steps())[0])
-    elif checkpoint.isdecimal():
-        run.checkpointer.restore(int(checkpoint))
-    else:
-        raise UserError(f"`--checkpoint` is 'latest', 'best' or a step. Received {checkpoint!r}.")
+
+    restore(run, folder, checkpoint, restore_best, purpose="An evaluation needs")
     return run.step

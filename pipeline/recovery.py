@@ -153,16 +153,14 @@ def _restore_good(run: Run, folder: RunFolder) -> int:
     run.hardware.wait_for_all()
     step = run.checkpointer.restore_latest()
     if step == 0:  # initial weights are a function of the seed: made anew, they are those that the run began with
-        rollbacks = folder.rollbacks() if folder.manifest.exists() else []
-        first = dataclasses.replace(run.experiment, seed=_first_seed(run, rollbacks))
+        first = dataclasses.replace(run.experiment, seed=_first_seed(run, folder.rollbacks()))
         spec = run.networks.spec
         _assign(run, _values(build(first, hardware=run.hardware, spec=spec, checkpoints=folder.checkpoints)))
     return step
 
 
 def _variables(run: Run) -> list[Any]:
-    networks = [v for network in run.networks.values() for v in network.variables]
-    return networks + [v for variables in run.stepper.state().values() for v in variables]
+    return [variable for variables in run.state().values() for variable in variables]
 
 
 def _values(run: Run) -> list[np.ndarray]:

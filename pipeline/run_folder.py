@@ -6,8 +6,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -206,7 +206,8 @@ class RunFolder:
         _, starts, rollbacks = self._facts() if self.manifest.exists() else (None, [], [])
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         starts.append({"step": step, "time": when, "command": sys.argv, **project_commit(), **facts})
-        manifest = {"format": FORMAT, "versions": _versions(), "data": asdict(spec), **(told or {}), "starts": starts}
+        built_with = {"python": sys.version.split()[0], **versions(_PACKAGES)}
+        manifest = {"format": FORMAT, "versions": built_with, "data": asdict(spec), **(told or {}), "starts": starts}
         if rollbacks:
             manifest["rollbacks"] = rollbacks
         with self.writing("The run was not started."):
@@ -228,14 +229,13 @@ def project_commit() -> dict[str, str]:
     return {"commit": found.stdout.strip()} if found.returncode == 0 else {}
 
 
-def _versions() -> dict[str, str]:
-    versions = {"python": sys.version.split()[0]}
-    for package in _PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """Return {package: its version} of those that are installed."""
+    found = {}
+    for package in packages:
+        with suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -1,6 +1,6 @@
 """Mode sample: images from the weights that a run folder holds; needs no data and no accelerator."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,21 +74,41 @@ def decoder_of(sampler: Sampler, asked: str) -> Decoder:
 def restored(folder: RunFolder, checkpoint: str) -> Run:
     """Return the run of a folder on this process's first device, at "latest", at "best" or at a step."""
     run = rebuilt(folder, configs.parse([str(folder.config)]))
-    if checkpoint == "latest":
-        if not run.checkpointer.restore_latest():
-            raise UserError(f"Images need a checkpoint. {folder.checkpoints} holds none yet. Train first.")
-    elif checkpoint == "best":
+
+    def restore_best() -> None:
         if not isinstance(run.checkpointer, Curating):
             raise UserError(
                 "`--checkpoint=best` needs a checkpointer that keeps the best. Received a run with "
                 f"{type(run.checkpointer).__name__}. Use --checkpoint=latest or a step."
             )
         run.checkpointer.restore_best()
+
+    restore(run, folder, checkpoint, restore_best, purpose="Images need")
+    return run
+
+
+def restore(run: Run, folder: RunFolder, checkpoint: str, restore_best: Callable[[], None], *, purpose: str) -> None:
+    """Restore the checkpoint that --checkpoint names.
+
+    Args:
+      run: to restore into.
+      folder: its folder.
+      checkpoint: "latest", "best" or a step.
+      restore_best: restores what is meant by the best one.
+      purpose: what needs a checkpoint, for the message where there is none.
+
+    Raises:
+      UserError: none of these, or there is no such checkpoint.
+    """
+    if checkpoint == "latest":
+        if not run.checkpointer.restore_latest():
+            raise UserError(f"{purpose} a checkpoint. {folder.checkpoints} holds none yet. Train first.")
+    elif checkpoint == "best":
+        restore_best()
     elif checkpoint.isdecimal():
         run.checkpointer.restore(int(checkpoint))
     else:
         raise UserError(f"`--checkpoint` is 'latest', 'best' or a step. Received {checkpoint!r}.")
-    return run
 
 
 def rebuilt(folder: RunFolder, config: configs.Config) -> Run:

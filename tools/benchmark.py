@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import UserError
+from tools import command_line
 
 CONTENDERS = ("lean", "gantry", "fit", "host-fed", "bfloat16")
 _PRECISIONS = ("float32", "mixed_bfloat16")
@@ -60,13 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    summary, _, rest = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.benchmark",
-        description=summary,
-        epilog=rest,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line.parser("benchmark", __doc__)
     parser.add_argument("--gin_file", default="dcgan_tpu.gin", help="Of plain steps: two players, or a VAE.")
     parser.add_argument("--gin_param", action="append", default=[], help="One line of gin; repeatable.")
     parser.add_argument("--rounds", type=_positive, default=3, help="Of all contenders. Default: 3.")

@@ -22,7 +22,7 @@ from pathlib import Path
 from components.errors import UserError
 from pipeline import quiet
 from pipeline.stop import StopSignal
-from tools import score_digits, sweep_cell, sweep_table
+from tools import command_line, score_digits, sweep_cell, sweep_table
 from tools.sweep_cell import Outcome
 from tools.sweep_report import Real, document
 from tools.sweep_table import Cell, Table
@@ -53,13 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    summary, _, rest = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.sweep",
-        description=summary,
-        epilog=rest,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line.parser("sweep", __doc__)
     parser.add_argument("table", metavar="TABLE", help="a TOML file of variants and seeds")
     parser.add_argument("--workdir", required=True, help="holds VARIANT/seed-N, the run folder of each cell")
     parser.add_argument("--output", help="the document; without it: sweep.md in --workdir")

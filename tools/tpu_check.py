@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from components.errors import UserError
 from pipeline import quiet
+from tools import command_line
 from tools.tpu import chips, compilation
 
 if TYPE_CHECKING:
@@ -46,14 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    summary, _, rest = (__doc__ or "").partition("\n\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.tpu_check",
-        description=summary,
-        epilog=rest,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = command_line.parser("tpu_check", __doc__, allow_abbrev=False)
     add = parser.add_argument
     add("--gin_file", action="append", required=True, help="A path, or the name of a shipped file. Repeatable.")
     add("--gin_param", action="append", default=[], help="A line of gin that overrides the files. Repeatable.")

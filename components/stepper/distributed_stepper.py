@@ -66,7 +66,6 @@ class DistributedStepper:
         self._sums = [replica_sums(_ROOM) for _ in updates]
         self._moves: dict[tuple, Any] = {}  # {(index of the update, *form of the batches): traced}
         self._is_rehearsed = False
-        self._audit: Audit | None = None
         self._lost: list[str] = []
         self.batches_per_step = max(update.repeats * update.accumulate for update in updates)
         self.averages = {n: copy for p in self._players.values() for n, copy in p.averages.items()}
@@ -104,6 +103,7 @@ class DistributedStepper:
         for player in self._players.values():
             player.require_reached()
         self._is_rehearsed = True
+        self._audit = self._made_audit()
 
     @property
     def rehearsals(self) -> list[tf.Graph]:
@@ -147,8 +147,6 @@ class DistributedStepper:
     def run(self, iterator: Iterator[Batch], num_steps: int) -> dict[str, tf.Tensor]:
         """Run `num_steps` steps; see `interfaces.Stepper.run`."""
         self.rehearse()
-        if self._audit is None:
-            self._audit = self._made_audit()
         first = int(self.step.numpy())
         runs = [0] * len(self._updates)
         for due, steps in groupby(range(first, first + num_steps), self._due):
@@ -275,7 +273,7 @@ class DistributedStepper:
     def _take_sums(self) -> tuple[list[tf.Tensor], tf.Tensor]:
         """Return every metric's sum over replicas and runs, and what the audit says; start again from 0."""
         self._strategy.run(self._audit_replica)
-        taken = [self._audit.flags, *self._sums] if self._audit else self._sums
+        taken = [self._audit.flags, *self._sums]
         flags, *sums = [tf.identity(variable) for variable in taken]
         for variable in taken:
             variable.assign(tf.zeros_like(variable))

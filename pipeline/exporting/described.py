@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import tensorflow as tf
 from components.interfaces import DataSpec
 from pipeline.exporting.check import Written
 from pipeline.exporting.networks import RANGES, Exported
+from pipeline.run_folder import versions
 
 _PACKAGES = ("tensorflow", "keras", "numpy", "tf2onnx", "onnx", "onnxruntime")
 
@@ -48,7 +48,7 @@ def write(folder: Path, files: Sequence[Written], *, run: Mapping[str, Any], row
         network = networks.setdefault(file.exported.name, {**_network(file.exported, rows), "files": []})
         facts = {"file": file.place.name, "bytes": file.size, "max_difference": file.difference}
         network["files"].append({**facts, "tolerance": file.tolerance} | ({"fault": file.fault} if file.fault else {}))
-    told = {**run, "data": _data(files[0].exported.spec), "versions": _versions(), "stablehlo_rows": rows}
+    told = {**run, "data": _data(files[0].exported.spec), "versions": versions(_PACKAGES), "stablehlo_rows": rows}
     (folder / "export.json").write_text(json.dumps({**told, "networks": networks}, indent=2) + "\n")
     (folder / "README.txt").write_text(_readme(files, networks, told, rows))
 
@@ -70,16 +70,6 @@ def _array(name: str, spec: tf.TensorSpec) -> dict[str, Any]:
 
 def _data(spec: DataSpec) -> dict[str, Any]:
     return {"name": spec.name, "image_shape": list(spec.image_shape), "num_classes": spec.num_classes}
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def _readme(files: Sequence[Written], networks: Mapping[str, Any], told: Mapping[str, Any], rows: int) -> str:

@@ -27,7 +27,6 @@ class Page:
         """Begin with nothing."""
         self._title = title
         self._sections: list[tuple[str, str]] = []
-        self._body: list[Html] = []
         self._figures: list[Mapping[str, Any]] = []
         self._pictures: dict[str, Sequence[Picture]] = {}
 

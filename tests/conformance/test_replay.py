@@ -33,8 +33,7 @@ def last_metrics(run: Run) -> dict[str, float]:
 
 
 def numbers(run: Run) -> list[np.ndarray]:
-    networks = [v for network in run.networks.values() for v in network.variables]
-    return [np.asarray(v.numpy()) for v in [*networks, *(v for vs in run.stepper.state().values() for v in vs)]]
+    return [np.asarray(v.numpy()) for variables in run.state().values() for v in variables]
 
 
 def next_images(run: Run) -> np.ndarray:

@@ -103,8 +103,7 @@ def train(folder: RunFolder, **bound) -> Run:
 
 
 def numbers(run: Run) -> list[np.ndarray]:
-    variables = [v for network in run.networks.values() for v in network.variables]
-    return [np.asarray(v.numpy()) for v in [*variables, *(v for vs in run.stepper.state().values() for v in vs)]]
+    return [np.asarray(v.numpy()) for variables in run.state().values() for v in variables]
 
 
 @pytest.mark.parametrize(

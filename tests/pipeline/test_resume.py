@@ -56,9 +56,7 @@ def run_to(hardware: str, folder, last: int, optimizer=adaptive):
     start = run.checkpointer.restore_latest()
     train(run, [], StopSignal())
     run.checkpointer.save(last)
-    variables = [v for network in run.networks.values() for v in network.variables]
-    variables += [v for listed in run.stepper.state().values() for v in listed]
-    return start, [np.asarray(v.numpy()) for v in variables]
+    return start, [np.asarray(v.numpy()) for variables in run.state().values() for v in variables]
 
 
 @pytest.mark.parametrize(
