@@ -331,8 +331,8 @@ class Stepper(Protocol):
         """Trace every objective without running it: faults in shapes, names and players show before step 0."""
         ...
 
-    def run(self, iterator: Iterator[Batch], num_steps: int) -> Mapping[str, tf.Tensor]:
-        """Run `num_steps` steps in one call and return {metric: float32[], its mean over the steps run}."""
+    def run(self, iterator: Iterator[Batch], num_steps: int) -> Mapping[str, float]:
+        """Run `num_steps` steps in one call and return {metric: its mean over the steps run}."""
         ...
 
 
@@ -343,7 +343,7 @@ class Auditing(Protocol):
     metrics: Sequence[str]  # the names of all that `run` returns, known after `rehearse`
 
     def lost(self) -> Sequence[str]:
-        """Return the names of the variables that held NaN or infinity at the end of the last `run`."""
+        """Return the names of the variables that hold NaN or infinity; it looks at every one."""
         ...
 
     def inspect(self, iterator: Iterator[Batch]) -> str:

@@ -59,15 +59,30 @@ def refuse_nan(step: int, metrics: Mapping[str, float], since: int = 0) -> None:
         raise NumericalFault(lost, since, step)
 
 
+def refuse_lost(run: Run, step: int, since: int = 0) -> None:
+    """Stop the run where a number that a checkpoint would hold is not finite.
+
+    Raises:
+      NumericalFault: weights, an optimizer's averages or the like hold NaN or infinity.
+    """
+    if isinstance(run.stepper, Auditing) and (lost := run.stepper.lost()):
+        raise NumericalFault(lost, since, step)
+
+
 def require_finite(run: Run) -> Action:
-    """Return the action that refuses metrics, weights and all else of a checkpoint that are not finite."""
-    seen = run.step
+    """Return the action that refuses numbers that are not finite: of metrics always, of all that a run holds when due.
+
+    That is before any of it is logged, saved, sampled or evaluated.
+    """
+    seen, experiment = run.step, run.experiment
+    periods = [experiment.log_every, experiment.save_every, experiment.sample_every, experiment.evaluate_every]
 
     def act(step: int, metrics: Mapping[str, float]) -> None:
         nonlocal seen
         refuse_nan(step, metrics, seen)
-        if isinstance(run.stepper, Auditing) and (lost := run.stepper.lost()):
-            raise NumericalFault(lost, seen, step)
+        if not any(is_due(step, period, experiment.train_steps) for period in periods if period):
+            return
+        refuse_lost(run, step, seen)
         seen = step
 
     return act

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from components.interfaces import Action, Auditing, UserError
 from pipeline import listening
-from pipeline.actions import NumericalFault, refuse_nan
+from pipeline.actions import NumericalFault, refuse_lost, refuse_nan
 from pipeline.build import Run, build
 from pipeline.run_folder import RunFolder
 from pipeline.stop import StopSignal
@@ -50,7 +50,9 @@ def train_through(
     rollbacks = folder.rollbacks() if run.experiment.max_rollbacks else []
     while True:
         try:
-            return run, train(run, actions_of(run), stop)
+            step = train(run, actions_of(run), stop)
+            refuse_lost(run, step)  # a run that was stopped between two looks is saved all the same
+            return run, step
         except NumericalFault as fault:
             origin = _located(run, folder, fault)
             said = _said(fault, origin)
@@ -136,7 +138,7 @@ def _recurring(run: Run, folder: RunFolder, fault: NumericalFault) -> Origin:
 
 
 def _lost_in_a_step(run: Run, batches: Any) -> list[str]:
-    metrics = {name: float(value) for name, value in run.stepper.run(batches, 1).items()}
+    metrics = run.stepper.run(batches, 1)
     try:
         refuse_nan(run.step, metrics)
     except NumericalFault as fault:

@@ -21,7 +21,7 @@ def train(run: Run, actions: Sequence[Action], stop: StopSignal) -> int:
     batches = run.batches()
     while step < last and not stop.is_agreed(run.hardware.agree):
         count = min(loop - step % loop, last - step)
-        metrics = {name: float(value) for name, value in run.stepper.run(batches, count).items()}
+        metrics = run.stepper.run(batches, count)
         step += count
         for action in actions:
             action(step, metrics)

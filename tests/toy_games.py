@@ -17,7 +17,7 @@ from components.stepper.distributed_stepper import DistributedStepper
 B = 8
 
 
-def trained(hardware, factories, updates, *, steps=5, spec=None, seed=7, xla=None):
+def trained(hardware, factories, updates, *, steps=5, spec=None, seed=7, **stepper_settings):
     """Return all numbers of a run of `steps` steps on `hardware`, and its metrics."""
     source = ToySource(spec)
     chosen = strategy.select(name=hardware).strategy
@@ -31,12 +31,12 @@ def trained(hardware, factories, updates, *, steps=5, spec=None, seed=7, xla=Non
             return twin
 
         stepper = DistributedStepper(
-            networks=networks, copy_network=copy, updates=updates, global_batch_size=B, seed=seed, xla=xla
+            networks=networks, copy_network=copy, updates=updates, global_batch_size=B, seed=seed, **stepper_settings
         )
     replicas = chosen.num_replicas_in_sync
     data = source.batches(global_batch_size=B, seed=seed, start_batch=0).rebatch(B // replicas, drop_remainder=True)
     iterator = iter(chosen.distribute_datasets_from_function(lambda context: data))
-    metrics = {name: float(value) for name, value in stepper.run(iterator, steps).items()}
+    metrics = stepper.run(iterator, steps)
     numbers = {f"{n}/{i}": v.numpy() for n, network in networks.items() for i, v in enumerate(network.variables)}
     for name, variables in stepper.state().items():
         numbers |= {f"{name}/{i}": np.asarray(v.numpy()) for i, v in enumerate(variables)}

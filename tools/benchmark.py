@@ -9,6 +9,7 @@ Contenders, each in a new process in every round, one after the other:
   fit        the same step as the train_step of a Keras model
   host-fed   three calls a step, fed from the host: fakes, discriminator, generator (GANs only)
   bfloat16   gantry with Experiment.precision = 'mixed_bfloat16'
+  variant    gantry with the lines of --variant, where there are any
 
 Numbers are medians over the rounds, ratios are taken within a round to `lean`. The first step holds its tracing. From
 start to first step counts from the start of the process; peak memory is the process's resident set. Of the hand-written
@@ -68,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--steps", type=_positive, default=30, help="Timed, after three others. Default: 30.")
     parser.add_argument("--global_batch_size", type=_positive, help="Default: the file's.")
     parser.add_argument("--precision", choices=_PRECISIONS, default="float32", help="Of all but the last contender.")
+    parser.add_argument("--variant", action="append", default=[], help="A line of gin of one contender; repeatable.")
     parser.add_argument("--contenders", default=",".join(CONTENDERS), help="Some of them, lean among them.")
     parser.add_argument("--output", help="FILE.md or FILE.json.")
     return parser
@@ -101,7 +103,8 @@ def read(arguments: argparse.Namespace, folder: str) -> dict[str, Any]:
         "batch": int(size),
         "steps": arguments.steps,
         "folder": folder,
-        "contenders": [name for name in contenders if is_gan or name != "host-fed"],
+        "contenders": [n for n in contenders if is_gan or n != "host-fed"] + ["variant"] * bool(arguments.variant),
+        "variant": arguments.variant,
     }
 
 
@@ -118,7 +121,8 @@ def _measure(task: dict[str, Any], count: int) -> tuple[dict[str, float], list[R
 def run(name: str, task: dict[str, Any]) -> dict[str, float]:
     """Return what one contender measured in a process of its own."""
     precision = "mixed_bfloat16" if name == "bfloat16" else task["precision"]
-    told = {**task, "params": [*task["params"], f"experiment.Experiment.precision = {precision!r}"]}
+    lines = [f"experiment.Experiment.precision = {precision!r}", *(task["variant"] if name == "variant" else ())]
+    told = {**task, "params": [*task["params"], *lines]}
     command = [sys.executable, "-m", "tools.benchmark_contender", name, json.dumps(told), repr(time.time())]
     environment = {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
     done = subprocess.run(command, check=True, text=True, capture_output=True, env=environment)
@@ -134,6 +138,7 @@ def report(task: dict[str, Any], limits: dict[str, float], rounds: Sequence[Roun
         f"{task['steps']} steps. A step takes {limits['flops'] / 1e9:.1f} GFLOP (taps on padding counted); a matrix "
         f"product reaches {limits['peak_flops'] / 1e9:.0f} GFLOP/s in {task['precision']}, "
         f"{limits['bfloat16_peak_flops'] / 1e9:.0f} in bfloat16. Medians; ratios to lean (least..most).",
+        *(f"\nThe variant: `{line}`" for line in task["variant"]),
         "",
         "| contender | images/s | ratio | first step s | ratio | start to first step s | peak MiB | ratio | of peak |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",

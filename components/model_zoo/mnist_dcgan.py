@@ -11,17 +11,22 @@ Reference: Radford et al., 2015, arXiv:1511.06434; the classifier: Odena et al.,
 that reads the codes: Chen et al., 2016, arXiv:1606.03657.
 """
 
+from typing import Literal
+
 import keras
 from keras import layers
 
 from components.interfaces import DataSpec, Positive, Share
 from components.model_zoo.conditioning import network_inputs, require_classes
 from components.model_zoo.discriminator_conditioning import ClassOfImages, DiscriminatorConditioning
+from components.model_zoo.fourier import FourierConv2DTranspose
 from components.model_zoo.generator_conditioning import GeneratorConditioning, enter_class
 from components.model_zoo.layers import StatelessDropout
 from components.model_zoo.normalisation import Normalisation, first_map, normaliser
 from components.model_zoo.sizes import Widths, smallest_map
 from components.model_zoo.spectral_norm import constrained
+
+Convolution = Literal["direct", "fourier"]
 
 
 def generator(
@@ -33,6 +38,7 @@ def generator(
     output_bias: bool = True,
     conditioning: GeneratorConditioning | None = None,
     normalisation: Normalisation = "batch",
+    first_convolution: Convolution = "direct",
 ) -> keras.Model:
     """Return ([latents float32[B, Z], labels int32[B]]) -> images float32[B, H, W, C] in (-1, 1).
 
@@ -44,6 +50,9 @@ def generator(
       output_bias: whether the last layer has a bias.
       conditioning: how the class enters, see `enter_class`; None: "none".
       normalisation: of every map but the image, see `normaliser`.
+      first_convolution: "direct", or "fourier" for the same numbers by way of spectra, see `FourierConv2DTranspose`.
+        This layer takes half the time of a step on a CPU, which "fourier" shortens; a GPU or a TPU is better off with
+        "direct".
 
     Raises:
       UserError: a size that two doublings do not reach, or a conditioning that does not fit.
@@ -64,8 +73,9 @@ def generator(
     use_bias = normalisation == "none"  # a normalisation brings its own
     x = layers.Dense(height * width * 256, use_bias=use_bias)(x)
     x = first_map(x, (height, width, 256), normalisation, normalised, slope)
-    for channels, strides in ((128, 1), (64, 2)):
-        x = layers.Conv2DTranspose(channels, 5, strides=strides, padding="same", use_bias=use_bias)(x)
+    first = FourierConv2DTranspose if first_convolution == "fourier" else layers.Conv2DTranspose
+    for layer, channels, strides in ((first, 128, 1), (layers.Conv2DTranspose, 64, 2)):
+        x = layer(channels, 5, strides=strides, padding="same", use_bias=use_bias)(x)
         x = layers.LeakyReLU(slope)(normalised(x))
     x = layers.Conv2DTranspose(spec.image_shape[-1], 5, strides=2, padding="same", use_bias=output_bias)(x)
     images = layers.Activation("tanh", dtype="float32")(x)

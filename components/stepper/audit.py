@@ -1,4 +1,4 @@
-"""Which variables of a run are no longer finite, asked of the device once for many steps."""
+"""Which variables of a run are no longer finite, asked of the device when something is to be saved or told."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,20 +7,18 @@ import tensorflow as tf
 
 
 class Audit:
-    """Looks at every number that a checkpoint would hold; called in replica context.
+    """Looks at every number that a checkpoint would hold.
 
     A gradient that is not finite shows here too, in the weights that it moved or the averages that an optimizer keeps
     of it, unless the optimizer took it out: by `clipvalue`, or by the scaling of a loss, which passes such a step over.
 
     Args:
       state: {name: variables}.
-
-    Attributes:
-      flags: float32[variables], above 0 where a variable holds NaN or infinity; the sum over the replicas.
+      xla: whether XLA compiles it.
     """
 
-    def __init__(self, state: Mapping[str, Sequence[keras.Variable | tf.Variable]]) -> None:
-        """Make the flags, inside strategy.scope()."""
+    def __init__(self, state: Mapping[str, Sequence[keras.Variable | tf.Variable]], *, xla: bool) -> None:
+        """Make a flag for each variable, inside strategy.scope()."""
         named = {
             id(variable): (f"{name}: {getattr(variable, 'path', None) or place}", variable)
             for name, variables in state.items()
@@ -29,16 +27,26 @@ class Audit:
         }
         self._names = [name for name, _ in named.values()]
         self._variables = [variable for _, variable in named.values()]
-        self.flags = replica_sums(len(self._names))
+        self._flags = replica_sums(len(self._names))
+        self._strategy = tf.distribute.get_strategy()
+        self._raise = tf.function(self._raise_flags, jit_compile=True, autograph=False) if xla else self._raise_flags
 
-    def __call__(self) -> None:
+    def lost(self) -> list[str]:
+        """Return the names of the variables that hold NaN or infinity on any replica."""
+        return [name for name, flag in zip(self._names, self._take_flags().numpy(), strict=True) if flag]
+
+    def _raise_flags(self) -> None:
         """Raise the flags of what is not finite on this replica."""
-        whole = [tf.reduce_all(tf.math.is_finite(tf.convert_to_tensor(v))) for v in self._variables]
-        self.flags.assign_add(tf.cast(~tf.stack(whole), tf.float32))
+        sums = [tf.reduce_sum(tf.convert_to_tensor(v)) for v in self._variables]  # finite where every term is
+        self._flags.assign_add(tf.cast(~tf.math.is_finite(tf.stack(sums)), tf.float32))
 
-    def named(self, flags: tf.Tensor) -> list[str]:
-        """Return the names of the variables whose flags are raised."""
-        return [name for name, flag in zip(self._names, flags.numpy(), strict=True) if flag]
+    @tf.function(autograph=False)
+    def _take_flags(self) -> tf.Tensor:
+        """Return the flags float32[variables], above 0 where raised, and lower them."""
+        self._strategy.run(self._raise)
+        flags = tf.identity(self._flags)
+        self._flags.assign(tf.zeros_like(self._flags))
+        return flags
 
 
 def replica_sums(size: int) -> tf.Variable:

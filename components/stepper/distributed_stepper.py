@@ -12,11 +12,13 @@ from itertools import groupby
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from components.interfaces import Batch, Networks, Random, Update
 from components.stepper import inspection
 from components.stepper.audit import Audit, replica_sums
+from components.stepper.heap import keep_freed_memory
 from components.stepper.players import seat_players
 from components.stepper.randomness import ReplicaRandom
 from components.stepper.replica_program import replica_program
@@ -42,6 +44,7 @@ class DistributedStepper:
         global_batch_size: int,
         seed: int,
         xla: bool | None = None,
+        loop_on_device: bool | None = None,
     ) -> None:
         """Make optimizers and averages; raises UserError where players, networks and batch do not fit together.
 
@@ -53,6 +56,7 @@ class DistributedStepper:
           seed: of all draws.
           xla: whether XLA compiles each update; None: on one GPU it does. A TPU always compiles; several replicas on
             CPUs or GPUs never do, as their variables lie on several devices.
+          loop_on_device: whether the steps of a `run` are one call; None: on an accelerator. A CPU gains nothing by it.
         """
         self._strategy = tf.distribute.get_strategy()
         self._num_replicas = self._strategy.num_replicas_in_sync
@@ -66,13 +70,14 @@ class DistributedStepper:
         self._sums = [replica_sums(_ROOM) for _ in updates]
         self._moves: dict[tuple, Any] = {}  # {(index of the update, *form of the batches): traced}
         self._is_rehearsed = False
-        self._lost: list[str] = []
         self.batches_per_step = max(update.repeats * update.accumulate for update in updates)
         self.averages = {n: copy for p in self._players.values() for n, copy in p.averages.items()}
         self.step = tf.Variable(
             0, trainable=False, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
         )
-        self._xla = is_compiled(xla, self._strategy, is_on_gpu="GPU" in self.step.device)
+        device = self.step.device
+        self._xla = is_compiled(xla, self._strategy, is_on_gpu="GPU" in device)
+        self._loops = "GPU" in device or "TPU" in device if loop_on_device is None else loop_on_device
 
     def state(self) -> dict[str, list[keras.Variable | tf.Variable]]:
         """Return {name: variables} of the step counter, the optimizers, the averages and what updates remember."""
@@ -103,7 +108,9 @@ class DistributedStepper:
         for player in self._players.values():
             player.require_reached()
         self._is_rehearsed = True
-        self._audit = self._made_audit()
+        networks = {f"{name}/network": network.variables for name, network in self._networks.items()}
+        with self._strategy.scope():
+            self._audit = Audit(networks | self.state(), xla=self._xla)
 
     @property
     def rehearsals(self) -> list[tf.Graph]:
@@ -121,8 +128,9 @@ class DistributedStepper:
         return [name for names in self._names.values() for name in names]
 
     def lost(self) -> list[str]:
-        """Return the names of the variables that held NaN or infinity at the end of the last `run`."""
-        return self._lost
+        """Return the names of the variables that hold NaN or infinity."""
+        self.rehearse()
+        return self._audit.lost()
 
     def inspect(self, iterator: Iterator[Batch]) -> str:
         """Run one step with a look at every layer; see `interfaces.Auditing`. The first replica that finds tells."""
@@ -144,33 +152,35 @@ class DistributedStepper:
         self.step.assign_add(1)
         return ""
 
-    def run(self, iterator: Iterator[Batch], num_steps: int) -> dict[str, tf.Tensor]:
+    def run(self, iterator: Iterator[Batch], num_steps: int) -> dict[str, float]:
         """Run `num_steps` steps; see `interfaces.Stepper.run`."""
         self.rehearse()
+        keep_freed_memory()  # every time: TensorFlow sets the C library too, once a run is built
         first = int(self.step.numpy())
         runs = [0] * len(self._updates)
         for due, steps in groupby(range(first, first + num_steps), self._due):
             count = len(list(steps))
-            self._loop(iterator, tf.constant(count), due)
-            runs = [
-                n + count * update.update.repeats * d for n, update, d in zip(runs, self._updates, due, strict=True)
-            ]
+            self._make(iterator, count, due)
+            made = [count * live.update.repeats * is_due for live, is_due in zip(self._updates, due, strict=True)]
+            runs = [n + more for n, more in zip(runs, made, strict=True)]
         if int(self.step.numpy()) != first + num_steps:
             raise RuntimeError(f"Asked for step {first + num_steps}, arrived at {int(self.step.numpy())}.")
-        sums, flags = self._take_sums()
-        self._lost = self._audit.named(flags)
-        return self._means(sums, runs)
-
-    def _made_audit(self) -> Audit:
-        state = {f"{name}/network": network.variables for name, network in self._networks.items()} | self.state()
-        with self._strategy.scope():
-            audit = Audit(state)
-        self._audit_replica = tf.function(audit, jit_compile=True, autograph=False) if self._xla else audit
-        return audit
+        return self._means(self._take_sums(), runs)
 
     def _due(self, step: int) -> tuple[bool, ...]:
         """Say which updates are made in a step."""
         return tuple(step % live.update.every == 0 for live in self._updates)
+
+    def _make(self, iterator: Iterator[Batch], num_steps: int, due: tuple[bool, ...]) -> None:
+        if self._loops:
+            self._loop(iterator, tf.constant(num_steps), due)
+        else:
+            for _ in range(num_steps):
+                self._one_call(iterator, due)
+
+    @tf.function(autograph=False)
+    def _one_call(self, iterator: Iterator[Batch], due: tuple[bool, ...]) -> None:
+        self._one_step(iterator, due)
 
     @tf.function(autograph=False)
     def _loop(self, iterator: Iterator[Batch], num_steps: tf.Tensor, due: tuple[bool, ...]) -> None:
@@ -270,20 +280,19 @@ class DistributedStepper:
         )
 
     @tf.function(autograph=False)
-    def _take_sums(self) -> tuple[list[tf.Tensor], tf.Tensor]:
-        """Return every metric's sum over replicas and runs, and what the audit says; start again from 0."""
-        self._strategy.run(self._audit_replica)
-        taken = [self._audit.flags, *self._sums]
-        flags, *sums = [tf.identity(variable) for variable in taken]
-        for variable in taken:
+    def _take_sums(self) -> list[tf.Tensor]:
+        """Return every metric's sum over replicas and runs, and start again from 0."""
+        sums = [tf.identity(variable) for variable in self._sums]
+        for variable in self._sums:
             variable.assign(tf.zeros_like(variable))
-        return sums, flags
+        return sums
 
-    def _means(self, sums: Sequence[tf.Tensor], runs: Sequence[int]) -> dict[str, tf.Tensor]:
-        means: dict[str, tf.Tensor] = {}
+    def _means(self, sums: Sequence[tf.Tensor], runs: Sequence[int]) -> dict[str, float]:
+        """Return {metric: its mean over the steps run}; the device is read once an update."""
+        means: dict[str, float] = {}
         for index, (total, count) in enumerate(zip(sums, runs, strict=True)):
             if count:
-                means |= dict(zip(self._names[index], tf.unstack(total / count), strict=False))
+                means |= dict(zip(self._names[index], (total.numpy() / np.float32(count)).tolist(), strict=False))
         return means
 
 

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from components.interfaces import Networks, Player, Update, UserError
+from components.stepper.fused_adam import fuse
 
 
 class LivePlayer:
@@ -34,6 +35,7 @@ class LivePlayer:
         self.trainable = [v for network in self._networks for v in network.trainable_variables]
         self._out_of_reach = {v.path for v in self.trainable}
         self.optimizer = player.optimizer()
+        fuse(self.optimizer)
         if keras.config.dtype_policy().name == "mixed_float16":
             # A scale for each player: a gradient too small or too large for float16 is one player's own affair.
             self.optimizer = keras.optimizers.LossScaleOptimizer(self.optimizer)

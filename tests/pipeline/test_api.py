@@ -77,6 +77,7 @@ def test_train_twice_with_another_config_between_gives_the_first_again(tmp_path)
     assert points(tmp_path / "a") == points(tmp_path / "b") != points(tmp_path / "other")
 
 
+@pytest.mark.slow
 def test_train_leaves_the_process_as_it_was(tmp_path) -> None:
     before = process_state()
     api.train(["quickstart"], TINY, workdir=tmp_path / "run")
@@ -94,6 +95,7 @@ def test_train_goes_on_and_refuses_another_config_as_the_command_does(tmp_path) 
     assert api.train(["quickstart"], [*TINY, HINGE], workdir=tmp_path, overwrite=True).run.step == 3
 
 
+@pytest.mark.slow
 def test_train_outside_the_main_thread_sets_no_signal_handlers(tmp_path) -> None:
     handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     done: list = []
@@ -133,6 +135,7 @@ def test_no_gin_file_is_refused() -> None:
         api.train([])
 
 
+@pytest.mark.slow
 def test_manifest_tells_where_a_run_comes_from(tmp_path, repository) -> None:
     run = api.train(["quickstart"], TINY, workdir=tmp_path).run
     manifest = json.loads((tmp_path / "manifest.json").read_text())

@@ -62,6 +62,7 @@ def test_report_counts_steps_images_and_actions(elsewhere) -> None:
     assert "draws 3 fresh batches of 8 real images: 1 replica of 8" in text
 
 
+@pytest.mark.slow
 def test_report_tells_accumulation_half_life_and_clipping(elsewhere) -> None:
     params = [
         "gan.alternating.accumulate = 2",
@@ -74,6 +75,7 @@ def test_report_tells_accumulation_half_life_and_clipping(elsewhere) -> None:
     assert "an average of half-life 10,000 images" in text and "clips its weights to 0.01" in text
 
 
+@pytest.mark.slow
 def test_report_tells_the_updates_in_order_with_players_and_optimizers(elsewhere) -> None:
     text = api.dry_run(
         ["quickstart"],
@@ -128,6 +130,7 @@ def test_parts_that_do_not_fit_are_refused_as_in_training(elsewhere) -> None:
         api.dry_run(["quickstart"], TINY, require_accelerator=True)
 
 
+@pytest.mark.slow
 def test_data_that_are_not_prepared_are_foreseen_and_not_prepared(elsewhere, capsys) -> None:
     folder = f"tfds_source.TFDSSource.data_dir = '{elsewhere / 'data'}'"
     text = api.dry_run(["quickstart"], [*TINY, folder])

@@ -59,7 +59,7 @@ class ToyRun:
         self.weight.assign_add(count)
         self.counter.assign_add(count)
         self.at.get(self.step, lambda: None)()
-        return {"generator/loss": self.weight.value()}
+        return {"generator/loss": float(self.weight)}
 
 
 @pytest.fixture

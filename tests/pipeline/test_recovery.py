@@ -1,6 +1,8 @@
 """Numbers that are no longer finite: named, with step, player and layer, and rolled back from."""
 
 import json
+import os
+import signal
 
 import keras
 import numpy as np
@@ -121,6 +123,25 @@ def test_fault_in_a_layer_stops_with_step_player_and_layer_and_keeps_the_last_go
     ):
         train(folder, hardware=hardware, save_every=save_every)
     assert TFCheckpointer(str(folder.checkpoints), {}).steps() == ([4] if save_every == 4 else [])
+
+
+def test_run_stopped_between_two_looks_does_not_save_what_is_lost(tmp_path, monkeypatch) -> None:
+    folder = RunFolder(tmp_path)
+    run = made(folder, seeds=(), log_every=100, save_every=100)
+    steps_run, asked = run.stepper.run, []
+
+    def then_lost(iterator, num_steps):
+        metrics = steps_run(iterator, num_steps)
+        run.networks["generator"].trainable_variables[0].assign(np.full((5, 6), np.inf))  # 3 latents, 2 classes
+        if not asked:  # a second signal ends the process at once, and the steps are repeated to find the fault
+            asked.append(os.kill(os.getpid(), signal.SIGTERM))
+        return metrics
+
+    monkeypatch.setattr(run.stepper, "run", then_lost)
+    folder.write("A = 1\n", {}, run.networks.spec, 0)
+    with pytest.raises(UserError, match=r"were not: generator/network: .*last good checkpoint is kept"):
+        _train(run, folder, Outlets(previews={}, writers=[]))
+    assert TFCheckpointer(str(folder.checkpoints), {}).steps() == []
 
 
 @pytest.mark.slow

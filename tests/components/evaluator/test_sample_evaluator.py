@@ -198,6 +198,7 @@ def test_negative_elbo_is_reconstruction_and_divergence_without_the_training_s_w
     assert found == NegativeElbo().measure_model(trained, 0) != NegativeElbo().measure_model(trained, 1)
 
 
+@pytest.mark.slow
 def test_importance_weighted_bound_tightens_and_is_the_elbo_for_one_draw(trained) -> None:
     elbo = [NegativeElbo().measure_model(trained, seed)["negative_elbo"] for seed in range(8)]
     of_draws = [
@@ -210,6 +211,7 @@ def test_importance_weighted_bound_tightens_and_is_the_elbo_for_one_draw(trained
     assert many < np.mean(elbo)
 
 
+@pytest.mark.slow
 def test_importance_weighted_bound_nears_the_integral_over_the_prior(trained) -> None:
     few = replace(trained, images=trained.images[:2], labels=trained.labels[:2])
     model, draws = trained.networks["vae"], np.random.default_rng(0)

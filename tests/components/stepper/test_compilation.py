@@ -24,7 +24,8 @@ gan.alternating.penalties = [@penalties.r1, @penalties.wgan_gp]
 """
 
 
-@pytest.mark.parametrize("game", ["alternating", pytest.param("lazy", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["alternating", "lazy"])
 def test_compiled_steps_are_those_that_are_not(game) -> None:
     require_close(trained("one_device", TOYS, GAMES[game]()), trained("one_device", TOYS, GAMES[game](), xla=True))
 
@@ -43,7 +44,7 @@ def test_compilation_for_several_replicas_is_refused() -> None:
         trained("cpu:2", TOYS, GAMES["alternating"](), xla=True)
 
 
-@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.slow)])
 def test_mixed_precision_trains_with_penalties_and_leaves_the_process_as_it_was(precision, tmp_path) -> None:
     params = [*TINY, PENALISED, f"experiment.Experiment.precision = '{precision}'"]
     run = api.build(["quickstart.gin"], params, workdir=tmp_path)

@@ -10,7 +10,7 @@ from toy_parts import ToySource, toy_spec
 from components.interfaces import Losses, Player, Update, UserError, current_memory
 from components.model_zoo import cgan, dcgan
 
-FAST = ("alternating", "simultaneous", "lazy")
+FAST = ("alternating", "simultaneous")
 ON_EIGHT = ("alternating", "simultaneous")  # a trace on eight replicas takes the time of eight
 CASES = [
     pytest.param(game, hardware, marks=[] if game in FAST and hardware == "cpu:2" else pytest.mark.slow)
@@ -23,6 +23,14 @@ CASES = [
 @pytest.mark.parametrize(("game", "hardware"), CASES)
 def test_toy_game_on_replicas_is_that_on_one(game, hardware) -> None:
     require_close(trained("one_device", TOYS, GAMES[game]()), trained(hardware, TOYS, GAMES[game]()))
+
+
+@pytest.mark.parametrize("hardware", ["one_device", pytest.param("cpu:2", marks=pytest.mark.slow)])
+def test_steps_in_a_loop_of_the_device_are_those_called_one_by_one(hardware) -> None:
+    looped, called = (trained(hardware, TOYS, GAMES["lazy"](), loop_on_device=loops) for loops in (True, False))
+    for name, value in looped[0].items():
+        np.testing.assert_array_equal(value, called[0][name], err_msg=name)
+    assert looped[1] == called[1]
 
 
 @pytest.mark.slow
