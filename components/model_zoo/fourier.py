@@ -39,12 +39,9 @@ class FourierConv2DTranspose(keras.layers.Conv2DTranspose):
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """Return float32[B, H, W, filters] of `inputs` float32[B, H, W, C]."""
-        _, height, width, channels = inputs.shape
-        spectra = _Spectra((height, width), self.kernel_size)
+        spectra = _Spectra(inputs.shape[1:3], self.kernel_size)
         kernel = tf.transpose(self.kernel, [0, 1, 3, 2])  # Keras holds [height, width, filters, C]
-        real, imaginary = spectra.of_kernel(kernel)
-        products = tf.concat([tf.concat([real, imaginary], 2), tf.concat([-imaginary, real], 2)], 1)
-        outputs = spectra.to_map(tf.matmul(spectra.of_map(inputs), products), self.filters)
+        outputs = spectra.to_map(spectra.of_map(inputs), *spectra.of_kernel(kernel))
         if self.use_bias:
             outputs = tf.nn.bias_add(outputs, self.bias)
         return self.activation(outputs)
@@ -58,7 +55,11 @@ class FourierConv2DTranspose(keras.layers.Conv2DTranspose):
 
 
 class _Spectra:
-    """The transforms for maps and kernels of one size; F frequencies, half of them, since all else is real."""
+    """The transforms for maps and kernels of one size; F frequencies, half of them, since all else is real.
+
+    A spectrum of a map lies as float32[F, 2 B, C], the rows of its real part above those of its imaginary part: every
+    product is then one of plain matrices, and no large tensor is cut or joined.
+    """
 
     def __init__(self, size: tuple[int, int], kernel: tuple[int, int]) -> None:
         self._size, self._kernel = size, kernel
@@ -66,26 +67,27 @@ class _Spectra:
         self._period = tuple((n + k - 1 - c) | 1 for n, k, c in zip(size, kernel, self._cropped, strict=True))
 
     def of_map(self, images: tf.Tensor) -> tf.Tensor:
-        """Return real and imaginary part float32[F, B, 2 C] of images float32[B, H, W, C]."""
-        channels = images.shape[-1]
+        """Return the spectrum float32[F, 2 B, C] of images float32[B, H, W, C]."""
         pixels = tf.reshape(tf.transpose(images, [1, 2, 0, 3]), [self._size[0] * self._size[1], -1])
-        parts = tf.reshape(_waves(*self._angles(self._size)) @ pixels, [2, len(self._frequencies), -1, channels])
-        return tf.concat([parts[0], parts[1]], axis=-1)
+        spectrum = _pairs(*self._waves(self._size)) @ pixels
+        return tf.reshape(spectrum, [len(self._frequencies), -1, images.shape[-1]])
 
-    def of_kernel(self, kernel: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def of_kernel(self, kernel: tf.Tensor) -> list[tf.Tensor]:
         """Return real and imaginary part, each float32[F, C, filters], of a kernel float32[h, w, C, filters]."""
-        height, width, channels, filters = kernel.shape
-        taps = tf.reshape(kernel, [height * width, -1])
-        parts = tf.reshape(_waves(*self._angles(self._kernel)) @ taps, [2, -1, channels, filters])
-        return parts[0], parts[1]
+        taps = tf.reshape(kernel, [kernel.shape[0] * kernel.shape[1], -1])
+        return [tf.reshape(_matrix(wave) @ taps, [-1, *kernel.shape[2:]]) for wave in self._waves(self._kernel)]
 
-    def to_map(self, spectra: tf.Tensor, filters: int) -> tf.Tensor:
-        """Return images float32[B, H, W, filters] of their spectra float32[F, B, 2 filters]."""
-        parts = tf.reshape(tf.stack(tf.split(spectra, 2, axis=-1)), [2 * len(self._frequencies), -1])
+    def to_map(self, spectrum: tf.Tensor, real: tf.Tensor, imaginary: tf.Tensor) -> tf.Tensor:
+        """Return the images float32[B, H, W, filters] that a map's and a kernel's spectrum multiply to."""
         weights = np.where(np.any(self._frequencies, axis=1), 2.0, 1.0) / (self._period[0] * self._period[1])
-        cosine, sine = (part * weights[:, None] for part in self._angles(self._size, self._cropped))
-        pixels = tf.transpose(_waves(cosine, sine)) @ parts
-        return tf.transpose(tf.reshape(pixels, [*self._size, -1, filters]), [2, 0, 1, 3])
+        cosine, sine = (wave * weights[:, None] for wave in self._waves(self._size, self._cropped))
+        # (a + ib)(k + il) = (ak - bl) + i(al + bk): with k its parts meet cosine and sine, with l sine and -cosine.
+        met = ((real, (cosine, sine)), (imaginary, (sine, -cosine)))
+        products = [tf.reshape(spectrum @ part, [2 * len(self._frequencies), -1]) for part, _ in met]
+        pixels = tf.add_n(
+            [tf.matmul(_pairs(*waves), one, transpose_a=True) for one, (_, waves) in zip(products, met, strict=True)]
+        )
+        return tf.transpose(tf.reshape(pixels, [*self._size, -1, real.shape[-1]]), [2, 0, 1, 3])
 
     @cached_property
     def _frequencies(self) -> np.ndarray:
@@ -95,7 +97,7 @@ class _Spectra:
         chosen = ((0 < down) & (down <= half[0])) | ((down == 0) & (across <= half[1]))
         return np.stack([down, across], axis=1)[chosen]
 
-    def _angles(self, size: tuple[int, int], start: tuple[int, ...] = (0, 0)) -> tuple[np.ndarray, np.ndarray]:
+    def _waves(self, size: tuple[int, int], start: tuple[int, ...] = (0, 0)) -> tuple[np.ndarray, np.ndarray]:
         """Return cosine and minus sine float64[F, pixels] of every frequency at every pixel from `start` on."""
         places = [first + np.arange(count) for first, count in zip(start, size, strict=True)]
         down, across = (self._frequencies[:, i, None] * places[i] / self._period[i] for i in (0, 1))
@@ -103,5 +105,10 @@ class _Spectra:
         return np.cos(angles), -np.sin(angles)
 
 
-def _waves(cosine: np.ndarray, sine: np.ndarray) -> tf.Tensor:
-    return tf.constant(np.concatenate([cosine, sine]), tf.float32)
+def _pairs(one: np.ndarray, other: np.ndarray) -> tf.Tensor:
+    """Return float32[2 F, pixels], the rows of two matrices in turn."""
+    return _matrix(np.stack([one, other], axis=1).reshape(-1, one.shape[-1]))
+
+
+def _matrix(values: np.ndarray) -> tf.Tensor:
+    return tf.constant(values, tf.float32)
