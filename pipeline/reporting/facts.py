@@ -4,6 +4,7 @@ import json
 import os
 import re
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +91,15 @@ class RunFacts:
         """The place of history.png."""
         place = self.path / "history.png"
         return place if place.is_file() else None
+
+    @property
+    def last_written(self) -> str:
+        """When metrics.jsonl was last written, as a start's time is told; empty where there is none."""
+        try:
+            written = (self.path / "metrics.jsonl").stat().st_mtime
+        except OSError:
+            return ""
+        return time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(written))
 
     @property
     def step(self) -> int:

@@ -134,6 +134,7 @@ def _source(facts: RunFacts) -> list[Finding]:
     found = []
     if commits and commits[-1].endswith("-dirty"):
         found.append(Finding("note", "Source", "The source tree held changes that no commit has."))
-    if len(commits) > 1:
-        found.append(Finding("note", "Source", f"Its starts were of {len(commits)} different commits."))
+    distinct = {commit.removesuffix("-dirty") for commit in commits}
+    if len(distinct) > 1:
+        found.append(Finding("note", "Source", f"Its starts were of {len(distinct)} different commits."))
     return found

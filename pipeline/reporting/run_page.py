@@ -119,7 +119,7 @@ def _health(page: Page, facts: RunFacts, state: health.State) -> Html:
     found = health.findings(facts)
     words = {
         "good": "Nothing to worry about.",
-        "note": "Well, with notes.",
+        "note": "Sound, with notes.",
         "bad": "Look at this before using the run.",
     }
     level = health.level_of(found, state)
@@ -131,6 +131,10 @@ def _health(page: Page, facts: RunFacts, state: health.State) -> Html:
 def _about(page: Page, facts: RunFacts) -> Html:
     start = facts.starts[-1] if facts.starts else {}
     items: list[tuple[str, Any]] = [("Data", data(facts))]
+    if facts.starts:
+        items.append(("Begun", _moment(facts.starts[0].get("time"))))
+    if facts.last_written:
+        items.append(("Last point", _moment(facts.last_written)))
     items += [(f"Network {name}", f"{count:,} parameters") for name, count in facts.networks.items()]
     items.append(("Made by", facts.value("experiment.Experiment.networks") or "not told"))
     items += _objective(facts.values)
@@ -204,17 +208,27 @@ def _repeat(page: Page, facts: RunFacts) -> Html:
     folder = shlex.quote(str(facts.path))
     again = f"python -m pipeline.main --gin_file={folder}/config.gin --workdir={folder}-again"
     more = f"python -m pipeline.main --mode=sample --workdir={folder} --output=images.png"
-    commit = start.get("commit")
-    of = f", at commit {str(commit)[:12]}" if commit else ""
-    parts = [tag("h3", f"As it was last started{of}"), tag("pre", exact, class_="command")] if exact else []
+    last = [
+        tag("h3", f"As it was last started{_source(start.get('commit'))}"),
+        tag("p", "In the folder that it has, it goes on from there, or says that it is done.", class_="soft"),
+        tag("pre", exact, class_="command"),
+    ]
     return page.section(
         "Repeat",
-        *parts,
         tag("h3", "From its folder alone, into a new one"),
         tag("pre", again, class_="command"),
+        *(last if exact else []),
         tag("h3", "Draw more images from its weights"),
         tag("pre", more, class_="command"),
     )
+
+
+def _source(commit: Any) -> str:
+    """Say which source tree a start was of."""
+    if not commit:
+        return ""
+    name, dirty, _ = str(commit).partition("-dirty")
+    return f", at commit {name[:12]}" + (" with changes that no commit has" if dirty else "")
 
 
 def _config(page: Page, facts: RunFacts) -> Html:

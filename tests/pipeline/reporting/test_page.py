@@ -120,6 +120,23 @@ def test_resumed_run_and_its_events_are_told(tmp_path) -> None:
     assert "3 starts; resumed at step 20" in text and "kind: rollback, why: collapse" in text
 
 
+@pytest.mark.parametrize(
+    ("commits", "said"), [(("a1", "a1-dirty"), ""), (("a1", "b2-dirty", "b2"), "of 2 different commits")]
+)
+def test_source_of_a_run_is_told_with_what_no_commit_has(commits, said, tmp_path) -> None:
+    folder = make(tmp_path / "run", starts=len(commits))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for start, commit in zip(manifest["starts"], commits, strict=True):
+        start["commit"] = commit
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    text = shown(page_of(folder))
+    assert said in text and ("different commits" in text) == bool(said)
+    dirty = "with changes that no commit has" in text
+    assert dirty == commits[-1].endswith("-dirty") and f"at commit {commits[-1][:2]}" in text
+    assert "Begun 2026-01-02 03:04:05 +0000 Last point 20" in text
+    assert text.index("-again") < text.index("As it was last started")  # what repeats a run that is done comes first
+
+
 @pytest.mark.parametrize("end", [0.0, 1.0])
 def test_accuracy_that_stays_at_an_end_is_told(end, folder) -> None:
     points = [{"step": step, "discriminator/accuracy": end} for step in range(5)]
