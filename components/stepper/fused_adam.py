@@ -18,10 +18,9 @@ def fuse(optimizer: keras.optimizers.Optimizer) -> None:
     Reference: Kingma and Ba, 2015, arXiv:1412.6980, the form at the end of section 2 (there epsilon is "hat").
     """
     inner = getattr(optimizer, "inner_optimizer", optimizer)
-    is_kerass = (
-        isinstance(inner, keras.optimizers.Adam) and type(inner).update_step is keras.optimizers.Adam.update_step
-    )
-    if is_kerass and not inner.amsgrad:
+    adam = keras.optimizers.Adam
+    moves_as_adam = isinstance(inner, adam) and type(inner).update_step is adam.update_step
+    if moves_as_adam and not inner.amsgrad:
         inner.update_step = functools.partial(_update_step, inner)
 
 
