@@ -17,7 +17,7 @@ test: $(VENV)/installed
 fast: $(VENV)/installed
 	$(BIN)/python -m pytest -m "not slow"
 
-# The fast tests on another TensorFlow: make test-tensorflow TENSORFLOW=2.20
+# The fast tests on another TensorFlow; 2.20 is the oldest allowed and the newest with a wheel for TPUs.
 test-tensorflow:
 	$(PYTHON) -m venv .venv-tf$(TENSORFLOW)
 	.venv-tf$(TENSORFLOW)/bin/python -m pip install --quiet --editable '.[dev]' 'tensorflow==$(TENSORFLOW).*'
