@@ -7,12 +7,15 @@ import numpy as np
 from toy_parts import ToySource, toy_discriminator, toy_generator
 
 from components.augmentation import consistency, diff_augment
+from components.checkpointer.tf_checkpointer import TFCheckpointer
 from components.interfaces import Networks, Player
 from components.loss_library import adversarial, penalties, regularizers
 from components.objectives import gan
 from components.objectives.latent_consistency import latent_consistency
+from components.sampler.image_sampler import ImageSampler
 from components.stepper import strategy
 from components.stepper.distributed_stepper import DistributedStepper
+from pipeline.experiment import Experiment
 
 B = 8
 
@@ -41,6 +44,21 @@ def trained(hardware, factories, updates, *, steps=5, spec=None, seed=7, **stepp
     for name, variables in stepper.state().items():
         numbers |= {f"{name}/{i}": np.asarray(v.numpy()) for i, v in enumerate(variables)}
     return numbers, metrics
+
+
+def toy_experiment(**bound) -> Experiment:
+    """Return an experiment of toy networks on one device; `updates` and `train_steps` are the caller's."""
+    parts = {
+        "data": ToySource(),
+        "networks": TOYS,
+        "global_batch_size": 4,
+        "seed": 5,
+        "strategy": lambda: strategy.select(name="one_device"),
+        "stepper": DistributedStepper,
+        "checkpointer": TFCheckpointer,
+        "sampler": ImageSampler,
+    }
+    return Experiment(**{**parts, **bound})
 
 
 def sgd(rate=1e-3, **settings):

@@ -3,21 +3,17 @@
 from pathlib import Path
 
 import keras
-from toy_parts import ToySource, toy_discriminator, toy_generator, toy_spec
+from toy_games import toy_experiment
+from toy_parts import ToySource, toy_spec
 
-from components.checkpointer.tf_checkpointer import TFCheckpointer
 from components.interfaces import Player
 from components.loss_library import adversarial
 from components.objectives import gan
 from components.preview.class_montage import class_montage
-from components.sampler.image_sampler import ImageSampler
-from components.stepper import strategy
-from components.stepper.distributed_stepper import DistributedStepper
 from components.writers.history_picture import HistoryPicture
 from components.writers.picture_folder import PictureFolder
 from pipeline import actions
 from pipeline.build import build
-from pipeline.experiment import Experiment
 from pipeline.stop import StopSignal
 from pipeline.train import train
 
@@ -27,17 +23,10 @@ DATA = ToySource(toy_spec(num_classes=3))
 def draw_to(folder: Path, last: int, save_every: int) -> None:
     """Train from the last save to step `last`, drawing every second step."""
     players = {name: Player(optimizer=keras.optimizers.Adam) for name in ("generator", "discriminator")}
-    parts = Experiment(
+    parts = toy_experiment(
         data=DATA,
-        networks={"generator": toy_generator, "discriminator": toy_discriminator},
         updates=gan.alternating(loss=adversarial.hinge, **players),
         train_steps=last,
-        global_batch_size=4,
-        seed=5,
-        strategy=lambda: strategy.select(name="one_device"),
-        stepper=DistributedStepper,
-        checkpointer=TFCheckpointer,
-        sampler=ImageSampler,
         previews={"samples": class_montage},
     )
     run = build(parts, hardware=parts.strategy(), spec=DATA.spec, checkpoints=folder / "checkpoints")

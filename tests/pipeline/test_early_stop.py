@@ -3,19 +3,15 @@
 import functools
 
 import keras
-from toy_parts import ToySource, toy_discriminator, toy_generator
+from toy_games import toy_experiment
 
 from components.checkpointer.tf_checkpointer import TFCheckpointer
 from components.interfaces import Player
 from components.loss_library import adversarial
 from components.objectives import gan
-from components.sampler.image_sampler import ImageSampler
-from components.stepper import strategy
-from components.stepper.distributed_stepper import DistributedStepper
 from components.watch.quality_watch import QualityWatch
 from pipeline import listening
 from pipeline.build import Run, build
-from pipeline.experiment import Experiment
 from pipeline.launch import _train
 from pipeline.outlets import Outlets
 from pipeline.run_folder import RunFolder
@@ -29,17 +25,11 @@ def player() -> Player:
 
 def train(folder: RunFolder, stop_after: int | None = 20) -> tuple[Run, int]:
     """Start or go on: the discriminator learns, so that its loss, of which more is called good, only falls."""
-    parts = Experiment(
-        data=ToySource(),
-        networks={"generator": toy_generator, "discriminator": toy_discriminator},
+    parts = toy_experiment(
         updates=gan.alternating(loss=adversarial.non_saturating, generator=player(), discriminator=player()),
         train_steps=LAST,
         global_batch_size=8,
-        seed=5,
-        strategy=lambda: strategy.select(name="one_device"),
-        stepper=DistributedStepper,
         checkpointer=functools.partial(TFCheckpointer, best_metric=METRIC, best_direction="max"),
-        sampler=ImageSampler,
         steps_per_loop=10,
         log_every=10,
         save_every=100,

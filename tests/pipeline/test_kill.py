@@ -22,20 +22,16 @@ from types import SimpleNamespace
 import keras
 import pytest
 import tensorflow as tf
-from toy_parts import ToySource
+from toy_games import toy_experiment
 
 from components.checkpointer import checksums
 from components.checkpointer.tf_checkpointer import TFCheckpointer
 from components.interfaces import DataSpec, Player
 from components.loss_library import adversarial
 from components.objectives import gan
-from components.sampler.image_sampler import ImageSampler
-from components.stepper import strategy
-from components.stepper.distributed_stepper import DistributedStepper
 from components.writers.metrics_file import MetricsFile
 from pipeline import launch
 from pipeline.build import build
-from pipeline.experiment import Experiment
 from pipeline.outlets import Outlets
 
 KILLS = 32
@@ -94,18 +90,13 @@ def player() -> Player:
 
 def train(folder: Path, *, asynchronous: bool = False) -> None:
     """Start the run, or go on, by the program's own way in."""
-    experiment = Experiment(
-        data=ToySource(),
+    experiment = toy_experiment(
         networks={"generator": generator, "discriminator": discriminator},
         updates=gan.simultaneous(loss=adversarial.hinge, generator=player(), discriminator=player()),
         train_steps=STEPS,
         global_batch_size=2,
-        seed=5,
-        strategy=lambda: strategy.select(name="one_device"),
-        stepper=DistributedStepper,
         checkpointer=functools.partial(TFCheckpointer, asynchronous=asynchronous),
         keeps_report=False,
-        sampler=ImageSampler,
         log_every=1,
         save_every=1,
     )

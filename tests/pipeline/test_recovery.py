@@ -8,18 +8,16 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from toy_games import toy_experiment
 from toy_parts import ToySource, toy_generator
 
 from components.checkpointer.tf_checkpointer import TFCheckpointer
 from components.interfaces import DataSpec, Player, UserError
 from components.loss_library import adversarial
 from components.objectives import gan
-from components.sampler.image_sampler import ImageSampler
 from components.stepper import strategy
-from components.stepper.distributed_stepper import DistributedStepper
 from pipeline import recovery
 from pipeline.build import Run, build
-from pipeline.experiment import Experiment
 from pipeline.launch import _train
 from pipeline.outlets import Outlets
 from pipeline.run_folder import RunFolder
@@ -80,17 +78,12 @@ def player(optimizer=keras.optimizers.SGD) -> Player:
 
 
 def made(folder: RunFolder, where="output", hardware="one_device", seeds=(5,), last=8, **bound) -> Run:
-    parts = Experiment(
+    parts = toy_experiment(
         data=Marked(seeds),
         networks={"generator": toy_generator, "discriminator": discriminator(where)},
         updates=gan.alternating(loss=adversarial.hinge, generator=player(), discriminator=player()),
         train_steps=last,
-        global_batch_size=4,
-        seed=5,
         strategy=lambda: strategy.select(name=hardware),
-        stepper=DistributedStepper,
-        checkpointer=TFCheckpointer,
-        sampler=ImageSampler,
         **{"steps_per_loop": 2, "save_every": 2, **bound},
     )
     return build(parts, hardware=parts.strategy(), spec=parts.data.spec, checkpoints=folder.checkpoints)

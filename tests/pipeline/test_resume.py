@@ -3,15 +3,12 @@
 import keras
 import numpy as np
 import pytest
-from toy_parts import ToySource, toy_discriminator, toy_generator
+from toy_games import toy_experiment
 
-from components.checkpointer.tf_checkpointer import TFCheckpointer
 from components.interfaces import Player
 from components.loss_library import adversarial, penalties
 from components.objectives import gan
-from components.sampler.image_sampler import ImageSampler
 from components.stepper import strategy
-from components.stepper.distributed_stepper import DistributedStepper
 from pipeline.build import build
 from pipeline.experiment import Experiment
 from pipeline.stop import StopSignal
@@ -27,9 +24,7 @@ def plain() -> keras.optimizers.Optimizer:
 
 
 def experiment(hardware: str, train_steps: int, optimizer=adaptive) -> Experiment:
-    return Experiment(
-        data=ToySource(),
-        networks={"generator": toy_generator, "discriminator": toy_discriminator},
+    return toy_experiment(
         updates=gan.alternating(
             loss=adversarial.hinge,
             generator=Player(optimizer=optimizer, ema_decay=0.9),
@@ -39,12 +34,7 @@ def experiment(hardware: str, train_steps: int, optimizer=adaptive) -> Experimen
             penalty_every=3,
         ),
         train_steps=train_steps,
-        global_batch_size=4,
-        seed=5,
         strategy=lambda: strategy.select(name=hardware),
-        stepper=DistributedStepper,
-        checkpointer=TFCheckpointer,
-        sampler=ImageSampler,
         steps_per_loop=2,
     )
 
