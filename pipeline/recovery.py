@@ -141,9 +141,10 @@ def _lost_in_a_step(run: Run, batches: Any) -> list[str]:
     metrics = run.stepper.run(batches, 1)
     try:
         refuse_nan(run.step, metrics)
+        refuse_lost(run, run.step)
     except NumericalFault as fault:
         return fault.names
-    return list(run.stepper.lost()) if isinstance(run.stepper, Auditing) else []
+    return []
 
 
 # --- the last good state ---------------------------------------------------------------------------------------------

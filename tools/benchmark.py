@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=_positive, default=3, help="Of all contenders. Default: 3.")
     parser.add_argument("--steps", type=_positive, default=30, help="Timed, after three others. Default: 30.")
     parser.add_argument("--global_batch_size", type=_positive, help="Default: the file's.")
-    parser.add_argument("--precision", choices=_PRECISIONS, default="float32", help="Of all but the last contender.")
+    parser.add_argument("--precision", choices=_PRECISIONS, default="float32", help="Of all contenders but bfloat16.")
     parser.add_argument("--variant", action="append", default=[], help="A line of gin of one contender; repeatable.")
     parser.add_argument("--contenders", default=",".join(CONTENDERS), help="Some of them, lean among them.")
     parser.add_argument("--output", help="FILE.md or FILE.json.")

@@ -81,12 +81,12 @@ class _Spectra:
         """Return the images float32[B, H, W, filters] that a map's and a kernel's spectrum multiply to."""
         weights = np.where(np.any(self._frequencies, axis=1), 2.0, 1.0) / (self._period[0] * self._period[1])
         cosine, sine = (wave * weights[:, None] for wave in self._waves(self._size, self._cropped))
+
+        def back(product: tf.Tensor, waves: tf.Tensor) -> tf.Tensor:
+            return tf.matmul(waves, tf.reshape(product, [waves.shape[0], -1]), transpose_a=True)
+
         # (a + ib)(k + il) = (ak - bl) + i(al + bk): with k its parts meet cosine and sine, with l sine and -cosine.
-        met = ((real, (cosine, sine)), (imaginary, (sine, -cosine)))
-        products = [tf.reshape(spectrum @ part, [2 * len(self._frequencies), -1]) for part, _ in met]
-        pixels = tf.add_n(
-            [tf.matmul(_pairs(*waves), one, transpose_a=True) for one, (_, waves) in zip(products, met, strict=True)]
-        )
+        pixels = back(spectrum @ real, _pairs(cosine, sine)) + back(spectrum @ imaginary, _pairs(sine, -cosine))
         return tf.transpose(tf.reshape(pixels, [*self._size, -1, real.shape[-1]]), [2, 0, 1, 3])
 
     @cached_property

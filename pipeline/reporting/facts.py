@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline import configs, run_lock
 
@@ -116,6 +116,19 @@ class RunFacts:
         """Return the value of a binding as a whole number; None where it is none."""
         value = self.value(name)
         return int(value) if re.fullmatch(r"-?\d+", value) else None
+
+
+class Commit(NamedTuple):
+    """The source tree of a start."""
+
+    name: str  # "": not told
+    is_dirty: bool  # it held changes that no commit has
+
+
+def commit_of(start: Mapping[str, Any]) -> Commit:
+    """Return what a start tells of its source tree."""
+    name, dirty, _ = str(start.get("commit") or "").partition("-dirty")
+    return Commit(name, bool(dirty))
 
 
 def read(folder: str | Path) -> RunFacts:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.reporting.facts import RunFacts
+from pipeline.reporting.facts import RunFacts, commit_of
 
 Level = Literal["good", "note", "bad"]
 _STUCK_POINTS = 5
@@ -130,11 +130,11 @@ def _data(facts: RunFacts) -> list[Finding]:
 
 
 def _source(facts: RunFacts) -> list[Finding]:
-    commits = list(dict.fromkeys(str(start["commit"]) for start in facts.starts if start.get("commit")))
+    commits = [commit_of(start) for start in facts.starts if start.get("commit")]
     found = []
-    if commits and commits[-1].endswith("-dirty"):
+    if commits and commits[-1].is_dirty:
         found.append(Finding("note", "Source", "The source tree held changes that no commit has."))
-    distinct = {commit.removesuffix("-dirty") for commit in commits}
+    distinct = {commit.name for commit in commits}
     if len(distinct) > 1:
         found.append(Finding("note", "Source", f"Its starts were of {len(distinct)} different commits."))
     return found

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from pipeline.reporting import config_view, curves, health, pictures, tables
-from pipeline.reporting.facts import RunFacts
+from pipeline.reporting.facts import RunFacts, commit_of
 from pipeline.reporting.markup import Html, join, tag
 from pipeline.reporting.page import Page, image, marked
 
@@ -209,7 +209,7 @@ def _repeat(page: Page, facts: RunFacts) -> Html:
     again = f"python -m pipeline.main --gin_file={folder}/config.gin --workdir={folder}-again"
     more = f"python -m pipeline.main --mode=sample --workdir={folder} --output=images.png"
     last = [
-        tag("h3", f"As it was last started{_source(start.get('commit'))}"),
+        tag("h3", f"As it was last started{_source(start)}"),
         tag("p", "In the folder that it has, it goes on from there, or says that it is done.", class_="soft"),
         tag("pre", exact, class_="command"),
     ]
@@ -223,12 +223,10 @@ def _repeat(page: Page, facts: RunFacts) -> Html:
     )
 
 
-def _source(commit: Any) -> str:
+def _source(start: Mapping[str, Any]) -> str:
     """Say which source tree a start was of."""
-    if not commit:
-        return ""
-    name, dirty, _ = str(commit).partition("-dirty")
-    return f", at commit {name[:12]}" + (" with changes that no commit has" if dirty else "")
+    name, is_dirty = commit_of(start)
+    return f", at commit {name[:12]}{' with changes that no commit has' if is_dirty else ''}" if name else ""
 
 
 def _config(page: Page, facts: RunFacts) -> Html:
