@@ -174,13 +174,9 @@ class DistributedStepper:
     def _make(self, iterator: Iterator[Batch], num_steps: int, due: tuple[bool, ...]) -> None:
         if self._loops:
             self._loop(iterator, tf.constant(num_steps), due)
-        else:
+        else:  # each move is one call already: a function around them would be traced and optimised once more
             for _ in range(num_steps):
-                self._one_call(iterator, due)
-
-    @tf.function(autograph=False)
-    def _one_call(self, iterator: Iterator[Batch], due: tuple[bool, ...]) -> None:
-        self._one_step(iterator, due)
+                self._one_step(iterator, due)
 
     @tf.function(autograph=False)
     def _loop(self, iterator: Iterator[Batch], num_steps: tf.Tensor, due: tuple[bool, ...]) -> None:
@@ -205,12 +201,15 @@ class DistributedStepper:
                 yield index, first, batches[first : first + share]
 
     def _move(self, index: int, batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor) -> None:
-        """Make a move as it was rehearsed; on TPUs, or for batches of another form, as part of the loop itself."""
+        """Make a move as it was rehearsed, or as traced for batches of another form; on TPUs as part of the loop."""
+        if isinstance(self._strategy, tf.distribute.TPUStrategy):
+            self._on_replicas(index, batches, step, first)
+            return
         form = tf.nest.map_structure(tf.type_spec_from_value, batches)
-        rehearsed = (
-            None if isinstance(self._strategy, tf.distribute.TPUStrategy) else self._moves.get(_key(index, form))
-        )
-        (rehearsed or functools.partial(self._on_replicas, index))(batches, step, first)
+        if _key(index, form) not in self._moves:
+            with tf.init_scope():
+                self._trace(index, form)
+        self._moves[_key(index, form)](batches, step, first)
 
     def _on_replicas(self, index: int, batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor) -> None:
         self._strategy.run(self._on_replica, (batches, step, first, index))
@@ -279,7 +278,6 @@ class DistributedStepper:
             num_replicas=self._num_replicas,
         )
 
-    @tf.function(autograph=False)
     def _take_sums(self) -> list[tf.Tensor]:
         """Return every metric's sum over replicas and runs, and start again from 0."""
         sums = [tf.identity(variable) for variable in self._sums]
