@@ -9,9 +9,30 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-ALGORITHM = "philox"
+_PHILOX = 1  # as TensorFlow's kernels number their algorithms
 _BITS = 23  # one fewer than float32 has, so that the middle of the last step below 1 is not rounded to 1
 _STEP = 2.0**-_BITS
+
+
+def bits(shape: Sequence[int], key: tf.Tensor) -> tf.Tensor:
+    """Return uint32[*shape], every bit drawn; see `fractions`.
+
+    The first half of the key is Philox's key, the second the upper half of its counter: two draws have no block in
+    common. TensorFlow's own way from seed to key draws a key of them first, in some twenty operations.
+
+    Reference: Salmon et al., 2011, doi:10.1145/2063384.2063405, section 2.3 (streams by key and by counter).
+    """
+    return tf.raw_ops.StatelessRandomUniformFullIntV2(shape=shape, alg=_PHILOX, dtype=tf.uint32, **_begin(key))
+
+
+def integers(shape: Sequence[int], key: tf.Tensor, upper: int) -> tf.Tensor:
+    """Return int32[*shape], uniform in [0, upper); see `fractions`."""
+    return tf.raw_ops.StatelessRandomUniformIntV2(shape=shape, alg=_PHILOX, minval=0, maxval=upper, **_begin(key))
+
+
+def _begin(key: tf.Tensor) -> dict[str, tf.Tensor]:
+    who, when = tf.unstack(key)
+    return {"key": tf.bitcast(tf.stack([who]), tf.uint64), "counter": tf.bitcast(tf.stack([0, when]), tf.uint64)}
 
 
 def fractions(shape: Sequence[int], key: tf.Tensor) -> tf.Tensor:
@@ -21,8 +42,8 @@ def fractions(shape: Sequence[int], key: tf.Tensor) -> tf.Tensor:
       shape: of what is drawn.
       key: int64[2]; the same key gives the same numbers.
     """
-    bits = tf.random.stateless_uniform(shape, key, minval=None, maxval=None, dtype=tf.uint32, alg=ALGORITHM)
-    return tf.cast(tf.bitwise.right_shift(bits, tf.constant(32 - _BITS, tf.uint32)), tf.float32) * _STEP
+    drawn = bits(shape, key)
+    return tf.cast(tf.bitwise.right_shift(drawn, tf.constant(32 - _BITS, tf.uint32)), tf.float32) * _STEP
 
 
 def normal(shape: Sequence[int], key: tf.Tensor) -> tf.Tensor:

@@ -2,7 +2,7 @@
 
     python -m tools.benchmark --gin_file=dcgan_distributed.gin --global_batch_size=64 --output=benchmark.md
 
-Contenders, each in a new process in every round, one after the other:
+Contenders, each in a new process in every round:
 
   lean       one tf.function of the whole step, written by hand; data in memory, latents drawn in the graph
   gantry     this project, as the program builds and runs it
@@ -11,30 +11,33 @@ Contenders, each in a new process in every round, one after the other:
   bfloat16   gantry with Experiment.precision = 'mixed_bfloat16'
   variant    gantry with the lines of --variant, where there are any
 
-Numbers are medians over the rounds, ratios are taken within a round to `lean`. The first step holds its tracing. From
-start to first step counts from the start of the process; peak memory is the process's resident set. Of the hand-written
-loops, reading our configuration is taken off both. Run it on a machine that does nothing else.
+In a round the contenders start and make their first step one after the other; then they take turns of a few steps, forth
+and back, so that a slow spell of the machine meets all of them. Numbers are medians over the rounds, ratios are taken
+within a round to `lean`. The first step holds its tracing. From start to first step counts from the start of the
+process; peak memory is the process's resident set. Of the hand-written loops, reading our configuration is taken off
+both. Run it on a machine that does nothing else.
 
 Exit status: 0 measured; 1 a contender failed; 2 a mistake in what was asked.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from components.errors import UserError
 from tools import command_line
+from tools.benchmark_process import Contender, ContenderError
 
 CONTENDERS = ("lean", "gantry", "fit", "host-fed", "bfloat16")
+_TURNS = 10  # of each contender in a round
 _PRECISIONS = ("float32", "mixed_bfloat16")
 Round = dict[str, dict[str, float]]  # {contender: {what: number}}
 
@@ -49,8 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
-    except subprocess.CalledProcessError as error:
-        print(f"Error: {error.cmd[3]} failed with exit status {error.returncode}.\n{error.stderr}", file=sys.stderr)
+    except ContenderError as error:
+        print(f"Error: {error}", file=sys.stderr)
         return 1
     text = report(task, limits, rounds)
     print(text)
@@ -109,24 +112,45 @@ def read(arguments: argparse.Namespace, folder: str) -> dict[str, Any]:
 
 
 def _measure(task: dict[str, Any], count: int) -> tuple[dict[str, float], list[Round]]:
-    """Run all contenders `count` times in turn."""
-    limits = run("limits", task)
+    """Run all contenders `count` times."""
+    with contextlib.closing(Contender("limits", told("limits", task))) as process:
+        limits = process.facts
     rounds = []
     for number in range(count):
         print(f"Round {number + 1} of {count}", file=sys.stderr, flush=True)
-        rounds.append({name: run(name, task) for name in task["contenders"]})
+        rounds.append(_round(task))
     return limits, rounds
 
 
-def run(name: str, task: dict[str, Any]) -> dict[str, float]:
-    """Return what one contender measured in a process of its own."""
+def _round(task: dict[str, Any]) -> Round:
+    """Start every contender, let them take turns, and return what each measured."""
+    with contextlib.ExitStack() as stack:
+        contenders = {
+            name: stack.enter_context(contextlib.closing(Contender(name, told(name, task))))
+            for name in task["contenders"]
+        }
+        seconds = dict.fromkeys(contenders, 0.0)
+        for number, steps in enumerate(turns(task["steps"])):
+            for name in list(contenders)[:: -1 if number % 2 else 1]:
+                seconds[name] += contenders[name].seconds(steps)
+        images = task["steps"] * task["batch"]
+        return {
+            name: {**one.facts, **one.end(), "images_per_second": images / seconds[name]}
+            for name, one in contenders.items()
+        }
+
+
+def turns(steps: int) -> list[int]:
+    """Share steps out over turns that differ by at most one step."""
+    count = min(steps, _TURNS)
+    return [steps // count + (number < steps % count) for number in range(count)]
+
+
+def told(name: str, task: dict[str, Any]) -> dict[str, Any]:
+    """Return what one contender is told."""
     precision = "mixed_bfloat16" if name == "bfloat16" else task["precision"]
     lines = [f"experiment.Experiment.precision = {precision!r}", *(task["variant"] if name == "variant" else ())]
-    told = {**task, "params": [*task["params"], *lines]}
-    command = [sys.executable, "-m", "tools.benchmark_contender", name, json.dumps(told), repr(time.time())]
-    environment = {"TF_CPP_MIN_LOG_LEVEL": "2", **os.environ}
-    done = subprocess.run(command, check=True, text=True, capture_output=True, env=environment)
-    return json.loads(done.stdout.splitlines()[-1])
+    return {**task, "params": [*task["params"], *lines]}
 
 
 def report(task: dict[str, Any], limits: dict[str, float], rounds: Sequence[Round]) -> str:
@@ -162,11 +186,14 @@ def report(task: dict[str, Any], limits: dict[str, float], rounds: Sequence[Roun
             f"{share:.0%}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
+    if {"gantry", "host-fed"} <= set(task["contenders"]):
+        ratio = _ratio(rounds, "gantry", "images_per_second", to="host-fed")
+        lines += ["", f"Images a second of gantry to host-fed: {ratio}."]
     return "\n".join(lines) + "\n"
 
 
-def _ratio(rounds: Sequence[Round], name: str, what: str) -> str:
-    ratios = [one[name][what] / one["lean"][what] for one in rounds]
+def _ratio(rounds: Sequence[Round], name: str, what: str, to: str = "lean") -> str:
+    ratios = [one[name][what] / one[to][what] for one in rounds]
     return f"{statistics.median(ratios):.2f} ({min(ratios):.2f}..{max(ratios):.2f})"
 
 

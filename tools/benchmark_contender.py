@@ -1,6 +1,8 @@
-"""One contender of the benchmark in a process of its own; prints what it measured as the last line, in JSON.
+"""One contender of the benchmark in a process of its own, which makes steps when it is told a number of them.
 
-`python -m tools.benchmark` starts it. Nothing heavy is imported before the clock of the contender's own work runs.
+`python -m tools.benchmark` starts it. Nothing heavy is imported before the clock of the contender's own work runs. What
+it measured are lines of JSON on its standard output that begin with REPLY: one after its first step, one after each
+number of steps, one at the end.
 """
 
 import json
@@ -15,6 +17,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+REPLY = "measured: "
+OURS = ("gantry", "bfloat16", "variant")
 _WARM_UP_STEPS = 2
 _EXAMPLES = 4096
 
@@ -24,24 +28,30 @@ def main(argv: list[str]) -> int:
     name, task, started = argv[1], json.loads(argv[2]), float(argv[3])
     logging.getLogger("absl").setLevel(logging.ERROR)
     if name == "limits":
-        print(json.dumps(_limits(task)))
+        _reply(_limits(task))
         return 0
-    advance, facts = _ours(task) if name in ("gantry", "bfloat16", "variant") else _by_hand(name, task)
+    advance, facts = _ours(task) if name in OURS else _by_hand(name, task)
     begin = time.perf_counter()
     losses = [advance(1)]
     end = time.time()
     facts["first_step"] = facts.pop("traced", 0.0) + time.perf_counter() - begin
     facts["start_to_first_step"] = end - started - facts.pop("not_its_own_seconds", 0.0)
+    not_its_own_mib = facts.pop("not_its_own_mib", 0.0)
     losses.append(advance(_WARM_UP_STEPS))
-    begin = time.perf_counter()
-    losses.append(advance(task["steps"]))
-    facts["images_per_second"] = task["steps"] * task["batch"] / (time.perf_counter() - begin)
+    _reply(facts)
+    for line in sys.stdin:
+        begin = time.perf_counter()
+        losses.append(advance(int(line)))
+        _reply({"seconds": time.perf_counter() - begin})
     if not all(math.isfinite(value) for one in losses for value in one.values()):
         raise ValueError(f"The losses of {name} are not finite: {losses}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    facts["peak_mib"] = peak - facts.pop("not_its_own_mib", 0.0)
-    print(json.dumps(facts))
+    _reply({"peak_mib": peak - not_its_own_mib})
     return 0
+
+
+def _reply(facts: Mapping[str, float]) -> None:
+    print(REPLY + json.dumps(facts), flush=True)
 
 
 def _ours(task: dict[str, Any]) -> tuple[Callable, dict[str, float]]:

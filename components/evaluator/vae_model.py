@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from components import draws
 from components.evaluator.metric import Trained
 from components.interfaces import UserError
 
@@ -57,4 +58,4 @@ class VAE:
 
 def noise(shape: tuple[int, ...], seed: int, number: int) -> tf.Tensor:
     """Return float32[shape], standard normal, of the draw of a number under a seed."""
-    return tf.random.stateless_normal(shape, tf.constant([seed, number], tf.int64), alg="philox")
+    return draws.normal(shape, tf.constant([seed, number], tf.int64))

@@ -63,8 +63,7 @@ class ReplicaRandom:
 
     def integers(self, purpose: str, upper: int, shape: Sequence[int] = ()) -> tf.Tensor:
         """Return int32[B, *shape], uniform in [0, upper)."""
-        whole, key = self._whole(shape), self._key(purpose)
-        return self._own(tf.random.stateless_uniform(whole, key, 0, upper, tf.int32, alg=draws.ALGORITHM))
+        return self._own(draws.integers(self._whole(shape), self._key(purpose), upper))
 
     def occasion(self, purpose: str) -> str:
         """Return `purpose/n` with n counting the calls."""

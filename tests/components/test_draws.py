@@ -1,4 +1,7 @@
-"""Normal numbers within a bound, against the distribution's own formulas; `normal` itself is tested as `Random`."""
+"""Bits against Philox by its definition; normal numbers within a bound against the distribution's own formulas.
+
+`normal` itself is tested as `Random`.
+"""
 
 import math
 
@@ -9,6 +12,39 @@ import tensorflow as tf
 from components import draws
 
 KEY = tf.constant([3, 5], tf.int64)
+
+
+def philox(key: int, when: int, block: int) -> list[int]:
+    """Philox4x32-10 of Salmon et al. (2011), with the paper's multipliers and Weyl constants."""
+    low, word = (key & 2**64 - 1) & 2**32 - 1, (key & 2**64 - 1) >> 32
+    one, two, three, four = block & 2**32 - 1, block >> 32, when & 2**32 - 1, (when & 2**64 - 1) >> 32
+    for _ in range(10):
+        first, second = 0xD2511F53 * one, 0xCD9E8D57 * three
+        one, two, three, four = (
+            (second >> 32) ^ two ^ low,
+            second & 2**32 - 1,
+            (first >> 32) ^ four ^ word,
+            first & (2**32 - 1),
+        )
+        low, word = (low + 0x9E3779B9) & 2**32 - 1, (word + 0xBB67AE85) & 2**32 - 1
+    return [one, two, three, four]
+
+
+def test_philox_of_the_tests_gives_the_known_answer_of_its_authors() -> None:
+    assert philox(0, 0, 0) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
+
+
+@pytest.mark.parametrize("key", [0, 7, -5, 2**62 + 11])
+@pytest.mark.parametrize("when", [0, 1, 2**40 + 3])
+def test_bits_are_those_of_philox_block_after_block(key, when) -> None:
+    bits = draws.bits([12], tf.constant([key, when], tf.int64)).numpy().tolist()
+    assert bits == [word for block in range(3) for word in philox(key, when, block)]
+
+
+def test_draws_of_neighbouring_moments_have_nothing_in_common() -> None:
+    whole = np.stack([draws.normal([4096], tf.constant([1, when], tf.int64)) for when in range(20)])
+    correlations = np.corrcoef(whole) - np.eye(20)
+    assert np.abs(correlations).max() < 5 / math.sqrt(4096)
 
 
 @pytest.mark.parametrize("threshold", [0.04, 0.5, 1.0, 2.0])

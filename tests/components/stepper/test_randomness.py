@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from components import draws
 from components.interfaces import Moment, UserError, happening_at
 from components.model_zoo.layers import StatelessDropout
 from components.stepper.randomness import ReplicaRandom
@@ -92,8 +93,6 @@ def test_dropout_outside_of_an_update_and_of_a_wrong_rate_is_refused() -> None:
 
 @pytest.mark.parametrize("bits", [0, 2**32 - 1])
 def test_normal_number_of_the_rarest_bits_is_finite(bits, monkeypatch) -> None:
-    monkeypatch.setattr(
-        tf.random, "stateless_uniform", lambda shape, *_, **__: tf.fill(shape, tf.constant(bits, tf.uint32))
-    )
+    monkeypatch.setattr(draws, "bits", lambda shape, _: tf.fill(shape, tf.constant(bits, tf.uint32)))
     assert np.all(np.abs(random_of().normal("x", [3])) < 5.5)
     assert np.all((random_of().uniform("x", [3]) >= 0) & (random_of().uniform("x", [3]) < 1))
