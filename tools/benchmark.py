@@ -11,8 +11,8 @@ Contenders, each in a new process in every round:
   bfloat16   gantry with Experiment.precision = 'mixed_bfloat16'
   variant    gantry with the lines of --variant, where there are any
 
-In a round the contenders start and make their first step one after the other; then they take turns of a few steps, forth
-and back, so that a slow spell of the machine meets all of them. Numbers are medians over the rounds, ratios are taken
+In a round the contenders start and make their first step one after the other; then they take turns of a few steps,
+forth and back, so that a slow spell of the machine meets all of them. Numbers are medians over the rounds, ratios are taken
 within a round to `lean`. The first step holds its tracing. From start to first step counts from the start of the
 process; peak memory is the process's resident set. Of the hand-written loops, reading our configuration is taken off
 both. Run it on a machine that does nothing else.
