@@ -12,10 +12,10 @@ Contenders, each in a new process in every round:
   variant    gantry with the lines of --variant, where there are any
 
 In a round the contenders start and make their first step one after the other; then they take turns of a few steps,
-forth and back, so that a slow spell of the machine meets all of them. Numbers are medians over the rounds, ratios are taken
-within a round to `lean`. The first step holds its tracing. From start to first step counts from the start of the
-process; peak memory is the process's resident set. Of the hand-written loops, reading our configuration is taken off
-both. Run it on a machine that does nothing else.
+forth and back, so that a slow spell of the machine meets all of them. Numbers are medians over the rounds, ratios
+are taken within a round to `lean`. The first step holds its tracing. From start to first step counts from the start
+of the process; peak memory is the process's resident set. Of the hand-written loops, reading our configuration is
+taken off both. Run it on a machine that does nothing else.
 
 Exit status: 0 measured; 1 a contender failed; 2 a mistake in what was asked.
 """
