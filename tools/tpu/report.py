@@ -3,16 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools import markdown_table
 from tools.tpu.chips import bound
 from tools.tpu.compilation import Answer
 from tools.tpu.lowering import Lowered, refusal
 
 _ROWS = 8  # of a register: XLA fills up a batch that is no multiple of it
-_HEADER = (
-    "| file | chips | compiled | rows a core | memory a core | of | GFLOP a step | MB moved a step | "
-    "at most, images/s a chip |"
-)
-_TITLE = """\
+_TABLE = markdown_table.Table(
+    title="""\
 # Compiled for TPUs
 
 What `python -m tools.tpu_check --gin_file=NAME --markdown=FILE` wrote, one row for each file and kind of chip. It is
@@ -27,7 +25,20 @@ the chip are not in it.
   operations and bytes that the compiler counts and the chip's published peaks. float32 products are counted at the
   bfloat16 peak, since XLA's default precision computes them in one pass of bfloat16 products. Small steps fall far
   short of it.
-"""
+""",
+    columns=(
+        "file",
+        "chips",
+        "compiled",
+        "rows a core",
+        "memory a core",
+        "of",
+        "GFLOP a step",
+        "MB moved a step",
+        "at most, images/s a chip",
+    ),
+    keys=2,
+)
 
 
 def lines(answer: Answer, lowered: Lowered) -> Iterator[str]:
@@ -67,23 +78,7 @@ def write_row(file: Path, name: str, answer: Answer, lowered: Lowered) -> None:
             f"{answer.cost['bytes'] / 1e6:,.0f}",
             f"{limit.images_per_second:,.0f} ({limit.limit})",
         ]
-    rows = {_key(line): line for line in _table(file)}
-    rows[name, chips] = f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
-    rule = "|" + "---|" * _HEADER.count(" | ") + "---|"
-    file.write_text("\n".join([_TITLE, _HEADER, rule, *(rows[key] for key in sorted(rows))]) + "\n")
-
-
-def _table(file: Path) -> list[str]:
-    """Return the rows that a document has."""
-    if not file.exists():
-        return []
-    found = [line for line in file.read_text().splitlines() if line.startswith("| ")]
-    return [line for line in found if line != _HEADER]
-
-
-def _key(row: str) -> tuple[str, str]:
-    name, chips = (cell.strip() for cell in row.split("|")[1:3])
-    return name, chips
+    _TABLE.put(file, cells)
 
 
 def _reason(answer: Answer, lowered: Lowered) -> str:
