@@ -140,9 +140,17 @@ def _enter(folder: RunFolder, config: configs.Config, run: Run, *, overwrite: bo
     if run.hardware.is_chief:
         hardware = run.hardware
         strategy = f"{type(hardware.strategy).__name__}, {hardware.strategy.num_replicas_in_sync} in sync"
-        facts = {"hardware": hardware.description, "strategy": strategy, "seed": run.experiment.seed}
+        facts = {
+            **{"hardware": hardware.description, "strategy": strategy, "seed": run.experiment.seed},
+            "images_per_step": _images_per_step(run),  # makes seconds of the log points' images a second
+        }
         folder.write(text, facts, run.networks.spec, step, _told(config, run))
         _say(f"Run folder: {folder.path}, {f'going on at step {step}' if step else 'a new run'}.")
+
+
+def _images_per_step(run: Run) -> int:
+    """Return how many real images a step draws, on all replicas together."""
+    return run.experiment.global_batch_size * run.stepper.batches_per_step
 
 
 def _told(config: configs.Config, run: Run) -> dict[str, Any]:
@@ -214,8 +222,7 @@ def _actions(run: Run, folder: RunFolder, outlets: Outlets, stop: StopSignal, re
     if start == 0:
         draw(0, {})
     told = [actions.every(experiment.sample_every, last, _guarded(folder, report.update))] if report else []
-    images_per_step = experiment.global_batch_size * run.stepper.batches_per_step
-    status = StatusLine(start, last, images_per_step, num_examples=run.networks.spec.num_examples)
+    status = StatusLine(start, last, _images_per_step(run), num_examples=run.networks.spec.num_examples)
     # Whatever gives metrics beside training, such as an evaluation, calls the listeners too, and before the saving.
     listeners = listening.listeners(run.checkpointer, outlets.watch, stop)
     return [

@@ -35,7 +35,9 @@ def report(workdir: Sequence[str], *, output: str | None) -> int:
     if place.suffix not in (".html", ".htm"):
         raise UserError(f"`--output` of a report is FILE.html. Received {output!r}. Use {place.stem}.html.")
     runs = [facts.read(folder) for folder in folders]
-    _write(place, run_page.write(runs[0]) if len(runs) == 1 else comparison_page.write(runs))
+    beside = place.parent
+    text = run_page.write(runs[0], place=beside) if len(runs) == 1 else comparison_page.write(runs, place=beside)
+    _write(place, text)
     print(f"The {'report' if len(runs) == 1 else 'comparison'} is {place} ({place.stat().st_size / 2**20:.1f} MB).")
     return 0
 

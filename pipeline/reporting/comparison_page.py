@@ -1,11 +1,13 @@
 """The page that compares runs."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pipeline import configs
-from pipeline.reporting import curves, health, pictures, tables
+from pipeline.reporting import curves, health, pace, pictures, tables
 from pipeline.reporting.facts import RunFacts
+from pipeline.reporting.links import Links
 from pipeline.reporting.markup import Html, join, tag
 from pipeline.reporting.page import Page, image
 from pipeline.reporting.run_page import data, sentence
@@ -13,17 +15,23 @@ from pipeline.reporting.run_page import data, sentence
 _MB = 2**20
 
 
-def write(runs: Sequence[RunFacts]) -> str:
-    """Return the page that compares two or more runs."""
+def write(runs: Sequence[RunFacts], *, place: Path | None = None) -> str:
+    """Return the page that compares two or more runs.
+
+    Args:
+      runs: facts of each.
+      place: the folder in which the page will lie; None: the working directory.
+    """
+    links = [Links(folder=facts.path, page=place or Path()) for facts in runs]
     named = dict(zip(names(runs), runs, strict=True))
     page = Page(f"{' · '.join(named)} · Gantry")
     main = join(
-        _runs(page, named),
+        _runs(page, named, links),
         _differences(page, named),
         _pictures(page, named),
         _curves(page, named),
         _metrics(page, named),
-        _evaluation(page, named),
+        _evaluation(page, named, links),
     )
     header = join(
         tag("p", "Comparison of runs", class_="kicker"),
@@ -49,19 +57,20 @@ def differences(named: Mapping[str, RunFacts]) -> list[list[Any]]:
     return [[name, *(facts.values.get(name, "unset") for facts in named.values())] for name in sorted(found)]
 
 
-def _runs(page: Page, named: Mapping[str, RunFacts]) -> Html:
+def _runs(page: Page, named: Mapping[str, RunFacts], links: Sequence[Links]) -> Html:
     rows = []
-    for name, facts in named.items():
+    for (name, facts), link in zip(named.items(), links, strict=True):
         state = health.state(facts)
         level = health.level_of(health.findings(facts), state)
         word = {"good": "well", "note": "notes", "bad": "see its report"}[level]
         start = facts.starts[-1] if facts.starts else {}
         badge = tag("span", f"{state.word}, {word}", class_=level)
-        rows.append(
-            [name, badge, facts.step, sentence(facts), start.get("hardware"), start.get("commit"), str(facts.path)]
-        )
-    heads = ["run", "state", "step", "what", "hardware", "commit", "folder"]
-    return page.section("Runs", tables.table(heads, rows, "The runs"))
+        paces = [pace.duration(facts) or None, pace.speed(facts) or None]
+        about = [sentence(facts), start.get("hardware"), start.get("commit"), link.to("", str(facts.path))]
+        rows.append([link.to("report.html", name), badge, facts.step, *paces, *about])
+    told = tag("p", pace.EXPLANATION, class_="soft") if any(pace.speeds(facts) for facts in named.values()) else None
+    heads = ["run", "state", "step", "time in training", "images a second, median", "what", "hardware", "commit"]
+    return page.section("Runs", tables.table([*heads, "folder"], rows, "The runs"), told)
 
 
 def _differences(page: Page, named: Mapping[str, RunFacts]) -> Html:
@@ -112,10 +121,11 @@ def _metrics(page: Page, named: Mapping[str, RunFacts]) -> Html:
     return page.section("Last metrics", tables.table(heads, rows, "Last metrics"))
 
 
-def _evaluation(page: Page, named: Mapping[str, RunFacts]) -> Html:
-    found = [
-        join(tag("h3", name), table)
-        for name, facts in named.items()
-        if (table := tables.of_evaluation(facts.evaluation)) is not None
-    ]
+def _evaluation(page: Page, named: Mapping[str, RunFacts], links: Sequence[Links]) -> Html:
+    found = []
+    for (name, facts), link in zip(named.items(), links, strict=True):
+        if (table := tables.of_evaluation(facts.evaluation)) is not None:
+            late = tag("p", said, class_="note") if (said := health.unscored(facts)) else None
+            source = tag("p", "All of it is in ", link.to("evaluation.json", "evaluation.json"), ".", class_="soft")
+            found.append(join(tag("h3", name), late, table, source))
     return page.section("Evaluation", *(found or [tag("p", "No run has an evaluation.json.", class_="soft")]))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pipeline.reporting import tables
 from pipeline.reporting.facts import RunFacts, commit_of
 
 Level = Literal["good", "note", "bad"]
@@ -58,7 +59,24 @@ def state(facts: RunFacts, *, is_over: bool = False, fault: str = "") -> State:
 
 def findings(facts: RunFacts) -> list[Finding]:
     """Return everything that was looked at, in the order in which a person asks."""
-    return [_starts(facts), *_finite(facts), *_stuck(facts), *_events(facts), *_data(facts), *_source(facts)]
+    return [
+        _starts(facts),
+        *_finite(facts),
+        *_stuck(facts),
+        *_events(facts),
+        *_scores(facts),
+        *_data(facts),
+        *_source(facts),
+    ]
+
+
+def unscored(facts: RunFacts) -> str:
+    """Say which step the last scores are of, where the run has saved a later one; empty where it has not."""
+    scored = [row["step"] for row in tables.rows(facts.evaluation) if isinstance(row.get("step"), int)]
+    saved = max([0, *facts.checkpoints])
+    if not scored or max(scored) >= saved:
+        return ""
+    return f"The last scores are of step {max(scored):,}; the run went on to step {saved:,}, which was not scored."
 
 
 def level_of(found: Sequence[Finding], current: State) -> Level:
@@ -122,6 +140,10 @@ def _events(facts: RunFacts) -> list[Finding]:
 def _told(event: object) -> str:
     pairs = event.items() if isinstance(event, dict) else [("event", event)]
     return ", ".join(f"{key}: {value}" for key, value in pairs)
+
+
+def _scores(facts: RunFacts) -> list[Finding]:
+    return [Finding("note", "Scores", said)] if (said := unscored(facts)) else []
 
 
 def _data(facts: RunFacts) -> list[Finding]:

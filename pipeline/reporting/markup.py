@@ -2,8 +2,12 @@
 
 import html
 import json
+import re
+from collections.abc import Callable, Collection
 from typing import Any
 
+_TAG = re.compile(r"(<[^>]*>)")  # in an attribute no ">" stands: it is escaped
+_NAME = re.compile(r"</?(\w+)")
 _VOID = frozenset({"img", "input", "br", "hr", "meta", "link"})
 
 
@@ -36,6 +40,24 @@ def json_text(value: Any) -> Html:
       ValueError: a number that is not finite, which JSON does not have.
     """
     return Html(json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"))
+
+
+def with_texts(markup: Html, change: Callable[[str], str], *, leaving: Collection[str]) -> Html:
+    """Return markup with its texts changed, and its elements as they are.
+
+    Args:
+      markup: elements and texts.
+      change: takes an escaped text and returns markup.
+      leaving: names of elements whose texts stay as they are.
+    """
+    parts, depth = _TAG.split(markup), 0
+    for index, part in enumerate(parts):
+        name = _NAME.match(part)
+        if not name:
+            parts[index] = part if depth else change(part)
+        elif name[1] in leaving:
+            depth += -1 if part.startswith("</") else 1
+    return Html("".join(parts))
 
 
 def _escaped(part: Any) -> str:

@@ -20,7 +20,7 @@
     legend: { orientation: "h", y: -0.12, x: 0, yanchor: "top", font: { size: 12 } },
   };
   const config = {
-    responsive: true, displaylogo: false, displayModeBar: true,
+    displaylogo: false, displayModeBar: true,
     modeBarButtons: [["zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
   };
   const nested = (flat) => {
@@ -38,12 +38,22 @@
     }
     return both;
   };
+  const inLines = (name) => name.replace(/.{28}(?=.)/g, "$&<br>");  // as long as fits a telephone, beside its colour
   const draw = (place) => {
     const { data, layout } = figures[Number(place.dataset.figure)];
-    Plotly.newPlot(place, data, merged(merged(layout, shape), nested(colours())), config);
+    const named = data.map((curve) => ({ ...curve, name: inLines(curve.name) }));
+    Plotly.newPlot(place, named, merged(merged(layout, shape), nested(colours())), config);
   };
   const plots = [...document.querySelectorAll(".drawing")];
   plots.forEach(draw);
+  // A plot is as wide as its place before a frame is shown: a window, a turned phone and a scroll bar change it.
+  const widths = new Map(plots.map((place) => [place, place.clientWidth]));
+  const fit = new ResizeObserver((seen) => seen.forEach(({ target: place }) => {
+    if (widths.get(place) === place.clientWidth) return;
+    widths.set(place, place.clientWidth);
+    Plotly.relayout(place, { autosize: true });
+  }));
+  plots.forEach((place) => fit.observe(place));
   dark.addEventListener("change", () => plots.forEach((place) => Plotly.relayout(place, colours())));
   document.querySelectorAll(".plot").forEach((plot) => {
     const place = plot.querySelector(".drawing");

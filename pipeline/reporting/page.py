@@ -6,6 +6,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from pipeline.reporting import glossary
 from pipeline.reporting.curves import Figure
 from pipeline.reporting.markup import Html, join, json_text, tag
 from pipeline.reporting.pictures import Picture
@@ -87,16 +88,19 @@ class Page:
         from plotly.offline import get_plotlyjs
 
         contents = tag("nav", *(tag("a", title, href=f"#{name}") for name, title in self._sections), aria_label="Page")
+        no_script = tag("noscript", tag("p", "Curves and sliders need JavaScript; all else is here.", class_="note"))
+        top = tag("header", header, contents, no_script)
+        body, words = glossary.explained(join(top, tag("main", main, id="main")))
         written = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         moment = tag("time", time.strftime("%Y-%m-%d %H:%M:%S %Z"), datetime=written, data_age=True)
-        footer = tag("footer", tag("p", "This page was written ", moment, tag("span"), ". It needs no network."))
-        no_script = tag("noscript", tag("p", "Curves and sliders need JavaScript; all else is here.", class_="note"))
+        told = ". It needs no network; its links to files are extras, and hold while it lies where it was written."
+        footer = tag("footer", _words(words), tag("p", "This page was written ", moment, tag("span"), told))
         uris = {name: [{"step": one.step, "uri": one.uri} for one in all_] for name, all_ in self._pictures.items()}
         library = tag("script", Html(get_plotlyjs())) if self._figures else ""
         return Template(_text("page.html")).substitute(
             title=join(self._title),
             style=_text("page.css"),
-            body=join(tag("header", header, contents, no_script), tag("main", main, id="main"), footer),
+            body=join(body, footer),
             figures=json_text(self._figures),
             pictures=json_text(uris),
             plotly=library,
@@ -116,6 +120,12 @@ def marked(level: str, what: str, detail: str) -> Html:
     mark = tag("span", tag("span", _MARKS[level], aria_hidden="true"), tag("span", words[level], class_="unseen"))
     cells = [tag("span", mark, class_=f"mark {level}"), tag("span", what, class_="what")]
     return tag("li", *cells, tag("span", detail, class_="detail"))
+
+
+def _words(words: Sequence[tuple[str, str]]) -> Html | None:
+    """Return the words that the page explains, in their order: a finger cannot rest on one."""
+    meanings = [tag("div", tag("dt", word), tag("dd", meaning)) for word, meaning in words]
+    return tag("details", tag("summary", "Words on this page"), tag("dl", *meanings)) if words else None
 
 
 def _text(name: str) -> str:

@@ -3,10 +3,12 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from pipeline.reporting import config_view, curves, health, pictures, tables
+from pipeline.reporting import config_view, curves, health, pace, pictures, tables
 from pipeline.reporting.facts import RunFacts, commit_of
+from pipeline.reporting.links import Links
 from pipeline.reporting.markup import Html, join, tag
 from pipeline.reporting.page import Page, image, marked
 
@@ -14,18 +16,20 @@ _SHOWN_STARTS = 20
 _MB = 2**20
 
 
-def write(facts: RunFacts, *, is_over: bool = False, fault: str = "") -> str:
+def write(facts: RunFacts, *, is_over: bool = False, fault: str = "", place: Path | None = None) -> str:
     """Return the page of a run.
 
     Args:
       facts: of the run.
       is_over: whether training has ended, though its process still holds the folder.
       fault: what ended it, where that was a fault.
+      place: the folder in which the page will lie; None: that of the run.
     """
+    links = Links(folder=facts.path, page=place or facts.path)
     page = Page(f"{facts.name} · Gantry")
     state = health.state(facts, is_over=is_over, fault=fault)
     main = join(
-        tag("div", _health(page, facts, state), _about(page, facts), class_="two"),
+        tag("div", _health(page, facts, state), _about(page, facts, links), class_="two"),
         _pictures(page, facts),
         _curves(page, facts),
         _evaluation(page, facts),
@@ -33,7 +37,8 @@ def write(facts: RunFacts, *, is_over: bool = False, fault: str = "") -> str:
         _config(page, facts),
         _starts(page, facts),
     )
-    return page.html(_header(facts, state), main)
+    header, main = (links.within(one, facts.previews) for one in (_header(facts, state), main))
+    return page.html(header, main)
 
 
 def sentence(facts: RunFacts) -> str:
@@ -96,19 +101,20 @@ def _header(facts: RunFacts, state: health.State) -> Html:
         tag(
             "dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in _numbers(facts)), class_="numbers"
         ),
+        tag("p", told, class_="soft") if (told := pace.explanation(facts)) else None,
     )
 
 
 def _numbers(facts: RunFacts) -> list[tuple[str, str]]:
     """Return the few numbers that stand on top."""
-    last, batch = (facts.number(f"experiment.Experiment.{name}") for name in ("train_steps", "global_batch_size"))
+    last = facts.number("experiment.Experiment.train_steps")
+    batch = pace.images_per_step(facts, facts.step) or facts.number("experiment.Experiment.global_batch_size")
     found = [("Step", f"{facts.step:,}" + (f" of {last:,}" if last else ""))]
     examples = facts.data.get("num_examples")
     if batch and isinstance(examples, int) and examples:
         found.append(("Epochs", f"{facts.step * batch / examples:.1f}"))
-    speeds = sorted(point["timing/images_per_second"] for point in facts.points if "timing/images_per_second" in point)
-    if speeds:
-        found.append(("Images a second", f"{speeds[len(speeds) // 2]:,.0f}"))
+    paces = (("Time in training", pace.duration(facts)), ("Images a second, median", pace.speed(facts)))
+    found += [(name, value) for name, value in paces if value]
     newest = facts.points[-1] if facts.points else {}
     told = [name for name in curves.metrics(facts.points) if curves.family(name) in ("Losses", "VAE terms")]
     found += [(f"Last {name}", f"{newest[name]:.4g}") for name in told[:4] if name in newest]
@@ -128,7 +134,7 @@ def _health(page: Page, facts: RunFacts, state: health.State) -> Html:
     return page.section("Health", tag("p", words[level], class_=level), tag("ul", *items, class_="findings"))
 
 
-def _about(page: Page, facts: RunFacts) -> Html:
+def _about(page: Page, facts: RunFacts, links: Links) -> Html:
     start = facts.starts[-1] if facts.starts else {}
     items: list[tuple[str, Any]] = [("Data", data(facts))]
     if facts.starts:
@@ -145,7 +151,8 @@ def _about(page: Page, facts: RunFacts) -> Html:
     items += [(key.capitalize(), start.get(key, "not told")) for key in ("hardware", "strategy", "commit")]
     items.append(("Versions", facts.versions or "not told"))
     items.append(("Fingerprint", f"{facts.data.get('fingerprint', 'not told')} (of the data)"))
-    items.append(("Folder", str(facts.path)))
+    items.append(("Folder", links.to("", str(facts.path))))
+    items.append(("Files", ", ".join(links.names(facts.previews)) or "none"))
     return page.section("What it was", tables.pairs(items))
 
 
@@ -173,7 +180,13 @@ def _pictures(page: Page, facts: RunFacts) -> Html:
     if history and len(history.uri) < pictures.BUDGET_MB * _MB:
         text = "One row of the pictures at each kept step, the first one on top"
         shown.append(
-            tag("figure", tag("h3", "history"), image(history, text), tag("figcaption", text + ".", class_="soft"))
+            tag(
+                "figure",
+                tag("h3", "history"),
+                image(history, text),
+                tag("figcaption", f"{text}, as in history.png.", class_="soft"),
+                class_="history",
+            )
         )
     nothing = tag("p", "No pictures were kept: the run has no preview, or no PictureFolder writer.", class_="soft")
     return page.section("Pictures", tag("div", *shown, class_="album") if shown else nothing)
@@ -198,8 +211,11 @@ def _least_and_greatest(facts: RunFacts, name: str) -> tuple[float | None, float
 
 def _evaluation(page: Page, facts: RunFacts) -> Html:
     found = tables.of_evaluation(facts.evaluation)
-    nothing = tag("p", "No evaluation.json yet.", class_="soft")
-    return page.section("Evaluation", found or nothing)
+    if found is None:
+        return page.section("Evaluation", tag("p", "No evaluation.json yet.", class_="soft"))
+    late = tag("p", said, class_="note") if (said := health.unscored(facts)) else None
+    source = tag("p", "Every score, with its certificate, is in evaluation.json.", class_="soft")
+    return page.section("Evaluation", late, found, source)
 
 
 def _repeat(page: Page, facts: RunFacts) -> Html:

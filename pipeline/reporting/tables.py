@@ -27,7 +27,10 @@ def _rows(value: Any, around: Row) -> Iterator[Row]:
             yield from _rows(item, around)
     elif isinstance(value, dict):
         inner = {} if _is_row(value) else {key: item for key, item in value.items() if _holds_rows(item)}
-        beside = {**around, **_flat({key: item for key, item in value.items() if key not in inner})}
+        own = _flat({key: item for key, item in value.items() if key not in inner})
+        if "metric" in around and "metric" in own:  # two scores of one metric are told apart by their keys alone
+            own["settings"] = own.pop("metric")
+        beside = {**around, **own}
         for key, item in inner.items():
             yield from _rows(item, {**beside, **_column(key, item, beside)})
         if not inner and beside:
@@ -79,9 +82,9 @@ def of_evaluation(value: Any) -> Html | None:
     cells = [[row.get(name) for name in shown] for row in found]
     certificate = pairs([(name, found[0].get(name)) for name in same])
     return join(
-        table([name.replace("_", " ") for name in shown], cells, "Evaluation"),
-        same and tag("h3", "The same for every row"),
-        same and certificate,
+        table([name.replace("_", " ") for name in shown], cells, "Evaluation") if shown else None,
+        tag("h3", "The same for every row") if shown and same else None,
+        certificate if same else None,
     )
 
 

@@ -143,6 +143,7 @@ def test_manifest_tells_where_a_run_comes_from(tmp_path, repository) -> None:
     assert {"python", "tensorflow", "keras", "numpy"} <= manifest["versions"].keys()
     assert manifest["data"]["fingerprint"] == run.networks.spec.fingerprint
     assert start["seed"] == 0 and start["command"] == sys.argv
+    assert start["images_per_step"] == run.experiment.global_batch_size  # one batch for each step
     assert start["strategy"] == "OneDeviceStrategy, 1 in sync" and start["hardware"]
     if (repository / ".git").exists():
         head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=repository, capture_output=True, text=True)

@@ -13,8 +13,9 @@ from toy_parts import toy_spec
 
 from components.interfaces import Grid, UserError
 from pipeline import actions, grid
+from pipeline.quantities import clock
 from pipeline.run_folder import RunFolder
-from pipeline.status import StatusLine, clock
+from pipeline.status import StatusLine
 from pipeline.stop import StopSignal
 
 

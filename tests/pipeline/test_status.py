@@ -7,7 +7,8 @@ import shutil
 import pytest
 
 from pipeline import status
-from pipeline.status import StatusLine, memory, players, short, size
+from pipeline.quantities import short, size
+from pipeline.status import StatusLine, memory, players
 
 LOSSES = {
     "discriminator/loss": 1.23456,

@@ -2,40 +2,12 @@
 
 import base64
 import json
-import re
-from html.parser import HTMLParser
 
 import pytest
+from report_pages import Reader, page_of, shown
 from run_folders import CONFIG, make, png
 
 from pipeline.reporting import comparison_page, curves, facts, health, pictures, run_page, tables
-
-
-class Reader(HTMLParser):
-    """Collects elements and texts."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: dict[str, list[str]] = {}
-        self._open = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._open = dict(attrs).get("id") if dict(attrs).get("type") == "application/json" else tag
-
-    def handle_data(self, data: str) -> None:
-        self.texts.setdefault(self._open, []).append(data)
-
-
-def page_of(folder) -> str:
-    return run_page.write(facts.read(folder))
-
-
-def shown(page: str) -> str:
-    """Return the text of a page without its scripts."""
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<(script|style).*?</\1>", "", page)))
 
 
 @pytest.fixture
@@ -43,9 +15,11 @@ def folder(tmp_path):
     return make(tmp_path / "run")
 
 
-def test_page_leads_nowhere_outside_itself(folder) -> None:
+def test_page_needs_nothing_outside_itself(folder) -> None:
     reader = Reader(page_of(folder))
     for tag, attributes in reader.elements:
+        if tag == "a":  # loads nothing: where it may lead is in test_links.py
+            continue
         for name in ("src", "href", "action", "srcset", "poster", "data"):
             assert (attributes.get(name) or "#")[:1] == "#" or attributes[name].startswith("data:"), (tag, attributes)
         assert "url(" not in (attributes.get("style") or "")
@@ -179,6 +153,23 @@ def test_pictures_are_evenly_spaced_within_the_budget(sizes, budget, most, place
 def test_evaluation_of_any_structure_is_a_row_for_each_number(value) -> None:
     expected = {"step": 7, "metric": "distance", "value": 2.5, "spread": 0.1, "seeds": [0, 1], "of.hash": "ab"}
     assert tables.rows(value) == [expected]
+
+
+def test_scores_of_one_metric_are_named_by_their_keys_and_its_settings_stand_beside() -> None:
+    of = {"certificate": {"metric": "PrecisionRecall(k=3)"}}
+    entry = {"step": 7, "metrics": {"precision": {"value": 0.5, **of}, "recall": {"value": 0.25, **of}}}
+    common = {"step": 7, "entry": "metrics", "settings": "PrecisionRecall(k=3)"}
+    expected = [{"metric": "precision", "value": 0.5, **common}, {"metric": "recall", "value": 0.25, **common}]
+    assert tables.rows({"evaluations": [entry]}) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [({"evaluations": []}, "evaluations"), ({"recall": 0.5}, "recall 0.5"), ([{"metric": "a", "value": 2}], "a 2")],
+)
+def test_evaluation_without_rows_or_without_common_settings_is_shown_as_it_is(value, words) -> None:
+    text = shown(tables.of_evaluation(value)).strip()
+    assert words in text and "[]" not in text
 
 
 def test_comparison_shows_what_differs_and_both_runs_curves(tmp_path) -> None:
