@@ -23,6 +23,7 @@ def pytest_configure() -> None:
 
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 8)
+    tf.config.list_logical_devices()  # starts TensorFlow: no test can make them fewer for those after it
 
 
 @pytest.fixture(scope="session")

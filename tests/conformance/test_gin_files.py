@@ -166,11 +166,8 @@ _ALL_AT_ONCE = [
 ]
 
 
-_ON_EIGHT = [
-    ("vae_tpu", []),
-    ("vae_conv", []),
-    ("quickstart", _ALL_AT_ONCE),
-]  # docs/replicas.md has the others, too slow here
+# The others take up to twenty minutes: `python -m tools.invariance` compares them.
+_ON_EIGHT = [("vae_tpu", []), ("vae_conv", []), ("quickstart", _ALL_AT_ONCE)]
 
 
 @pytest.mark.slow
