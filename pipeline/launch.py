@@ -141,7 +141,9 @@ def _enter(folder: RunFolder, config: configs.Config, run: Run, *, overwrite: bo
         hardware = run.hardware
         strategy = f"{type(hardware.strategy).__name__}, {hardware.strategy.num_replicas_in_sync} in sync"
         facts = {
-            **{"hardware": hardware.description, "strategy": strategy, "seed": run.experiment.seed},
+            "hardware": hardware.description,
+            "strategy": strategy,
+            "seed": run.experiment.seed,
             "images_per_step": _images_per_step(run),  # makes seconds of the log points' images a second
         }
         folder.write(text, facts, run.networks.spec, step, _told(config, run))

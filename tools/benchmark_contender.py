@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 REPLY = "measured: "
-OURS = ("gantry", "bfloat16", "variant")
+_OURS = ("gantry", "bfloat16", "variant")
 _WARM_UP_STEPS = 2
 _EXAMPLES = 4096
 
@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
     if name == "limits":
         _reply(_limits(task))
         return 0
-    advance, facts = _ours(task) if name in OURS else _by_hand(name, task)
+    advance, facts = _ours(task) if name in _OURS else _by_hand(name, task)
     begin = time.perf_counter()
     losses = [advance(1)]
     end = time.time()

@@ -1,5 +1,6 @@
 """The process of a contender, as the benchmark sees it: started, told to make steps, ended."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -44,7 +45,8 @@ class Contender:
 
     def seconds(self, steps: int) -> float:
         """Have it make steps; return how long they took."""
-        print(steps, file=self._orders, flush=True)
+        with contextlib.suppress(BrokenPipeError):  # of a process that has ended, which `_reply` tells
+            print(steps, file=self._orders, flush=True)
         return self._reply()["seconds"]
 
     def end(self) -> dict[str, float]:
@@ -57,7 +59,8 @@ class Contender:
         self._process.kill()
         self._process.wait()
         for stream in (self._orders, self._replies, self._errors):
-            stream.close()
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
 
     def _reply(self) -> dict[str, float]:
         for line in self._replies:  # the program's own lines stand between

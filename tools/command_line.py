@@ -19,3 +19,11 @@ def parser(tool: str, text: str | None, **settings: bool) -> argparse.ArgumentPa
         formatter_class=argparse.RawDescriptionHelpFormatter,
         **settings,
     )
+
+
+def add_configuration(parser: argparse.ArgumentParser) -> None:
+    """Give a parser the flags of one configuration, as the main program has them."""
+    files = "A path, or the name of a shipped file. Repeatable."
+    parser.add_argument("--gin_file", action="append", required=True, help=files)
+    lines = "A line of gin that overrides the files. Repeatable."
+    parser.add_argument("--gin_param", action="append", default=[], help=lines)

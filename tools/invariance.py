@@ -46,8 +46,9 @@ invariant and why.
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what `argv` asks; return the exit status."""
     arguments = _parser().parse_args(argv)
-    quiet.start()
     try:
+        _check(arguments)
+        quiet.start()
         return _compare(arguments)
     except UserError as error:
         print(f"Error: {error}", file=sys.stderr)
@@ -57,8 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = command_line.parser("invariance", __doc__, allow_abbrev=False)
     add = parser.add_argument
-    add("--gin_file", action="append", required=True, help="A path, or the name of a shipped file. Repeatable.")
-    add("--gin_param", action="append", default=[], help="A line of gin that overrides the files. Repeatable.")
+    command_line.add_configuration(parser)
     add("--replicas", type=_numbers, default=[2, 4, 8], help="Numbers of replicas. Default: 2,4,8.")
     add("--steps", type=int, default=3, help="Of gradient descent. Default: 3.")
     add("--loss_steps", type=int, default=100, help="With the file's optimizers, a multiple of 10; 0: none.")
@@ -75,15 +75,20 @@ def _numbers(text: str) -> list[int]:
     return numbers
 
 
-def _compare(arguments: argparse.Namespace) -> int:
-    from pipeline import configs
-    from tools import replicas
-
+def _check(arguments: argparse.Namespace) -> None:
     if arguments.steps < 1 or arguments.loss_steps < 0 or arguments.loss_steps % 10:
         raise UserError(
             "`--steps` is at least 1 and `--loss_steps` a multiple of 10. Received "
             f"{arguments.steps} and {arguments.loss_steps}."
         )
+    if arguments.markdown is not None:
+        _TABLE.require_writable(arguments.markdown)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from pipeline import configs
+    from tools import replicas
+
     replicas.make_room(max(arguments.replicas))
     experiment = configs.parse(arguments.gin_file, arguments.gin_param).experiment()
     rows, step_of, are_alike = experiment.global_batch_size, replicas.steps(experiment, arguments.steps), True

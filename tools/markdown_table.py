@@ -1,8 +1,11 @@
 """A document that is one table, of which runs of a tool put in row after row."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from components.errors import UserError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +21,11 @@ class Table:
     title: str
     columns: Sequence[str]
     keys: int
+
+    def require_writable(self, file: Path) -> None:
+        """Raise UserError where no document can be, before the work for its rows is done."""
+        if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+            raise UserError(f"`--markdown` is a file that can be written, in a folder that exists. Received {file}.")
 
     def put(self, file: Path, cells: Sequence[str]) -> None:
         """Put a row in, in the place of the one with its keys; the document is made where there is none."""

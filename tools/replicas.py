@@ -55,33 +55,39 @@ def descending(experiment: Experiment, rate: float = 1e-3) -> Experiment:
 
 
 def numbers(run: Run) -> Numbers:
-    """Return {where: all numbers that a run holds}."""
-    networks = {
-        f"{name}/{i} {v.path}": v.numpy() for name, one in run.networks.items() for i, v in enumerate(one.variables)
-    }
+    """Return {where: all numbers that a run holds}, by names that another run of the experiment has too."""
+    networks = {f"{name}/{i}": v.numpy() for name, one in run.networks.items() for i, v in enumerate(one.variables)}
     state = run.stepper.state().items()
     return networks | {f"{name}/{i}": np.asarray(v.numpy()) for name, some in state for i, v in enumerate(some)}
 
 
 def difference(left: Numbers, right: Numbers) -> Difference:
-    """Return the largest difference of any number, relative to it or to 1 where it is smaller."""
-    found = [
-        Difference(float(np.max(np.abs(one - other) / np.maximum(np.abs(one), 1.0))), where)
-        for (where, one), other in zip(left.items(), right.values(), strict=True)  # Keras numbers layers on and on
-    ]
+    """Return the largest difference of any number, relative to it or to 1 where it is smaller; of NaN, infinity."""
+    found = []
+    for where, one in left.items():
+        sizes = np.abs(one - right[where]) / np.maximum(np.abs(one), 1.0)
+        found.append(Difference(float(np.max(np.where(np.isnan(sizes), np.inf, sizes))), where))
     return max(found, key=lambda one: one.value)
 
 
 def steps(experiment: Experiment, count: int) -> Callable[[int], Difference]:
     """Return what compares N replicas with one, after `count` steps of gradient descent."""
 
-    def taken(replicas: int) -> Numbers:
+    def taken(replicas: int) -> tuple[Numbers, Run]:
         run = on(descending(experiment), replicas)
         run.stepper.run(run.batches(), count)
-        return numbers(run)
+        return numbers(run), run
 
-    alone = taken(1)
-    return lambda replicas: difference(alone, taken(replicas))
+    alone, run = taken(1)
+    paths = {
+        f"{name}/{i}": f"{name}: {v.path}" for name, one in run.networks.items() for i, v in enumerate(one.variables)
+    }
+
+    def compared(replicas: int) -> Difference:
+        found = difference(alone, taken(replicas)[0])
+        return replace(found, where=paths.get(found.where, found.where))
+
+    return compared
 
 
 def curves(experiment: Experiment, count: int, replicas: int) -> tuple[Difference, Difference]:

@@ -49,8 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = command_line.parser("tpu_check", __doc__, allow_abbrev=False)
     add = parser.add_argument
-    add("--gin_file", action="append", required=True, help="A path, or the name of a shipped file. Repeatable.")
-    add("--gin_param", action="append", default=[], help="A line of gin that overrides the files. Repeatable.")
+    command_line.add_configuration(parser)
     add(
         "--topology",
         action="append",
@@ -71,6 +70,8 @@ def _check(arguments: argparse.Namespace, topologies: Sequence[chips.Topology]) 
     """Build, lower once for each number of cores, and compile for each topology."""
     from tools.tpu import lowering, report
 
+    if arguments.markdown is not None:
+        report.TABLE.require_writable(arguments.markdown)
     run = lowering.built(arguments.gin_file, arguments.gin_param)
     steps: dict[int, Lowered] = {}
     for one in topologies:

@@ -13,7 +13,7 @@ from pipeline import configs
 from pipeline.build import Run
 from pipeline.exporting.networks import networks_of
 from pipeline.exporting.plain import plain
-from tools.replicas import curves, descending, difference, numbers, on, steps
+from tools.replicas import descending, difference, numbers, on
 
 _TINY = ["TRAIN_STEPS = 2", "GLOBAL_BATCH_SIZE = 8", "LATENT_DIM = 3", "tfds_source.TFDSSource.name = 'mnist_5k'"]
 
@@ -84,7 +84,7 @@ def test_gin_file_trains_saves_and_restores(name, tmp_path) -> None:
     again = _run(name, 1, tmp_path)
     assert again.checkpointer.restore_latest() == 2 == again.step
     restored = numbers(again)
-    assert difference(after, restored).value == 0
+    _require_equal(after, restored)
     assert again.sampler.sample(3, seed=0).shape == (3, *again.networks.spec.image_shape)
     assert again.experiment.previews, "a shipped file draws something"
     for make in again.experiment.previews.values():
@@ -144,13 +144,35 @@ def test_gin_file_goes_on_with_two_replicas_as_it_would_with_one(name, tmp_path)
     alone.stepper.run(alone.batches(), 1)
     alone.checkpointer.save(1)
     assert many.checkpointer.restore_latest() == 1
-    assert difference(numbers(alone), numbers(many)).value == 0
+    _require_equal(numbers(alone), numbers(many))
     after = _trained(many)
     assert difference(_trained(alone), after).value < 1e-5
     # And back: what two replicas saved is what one restores.
     many.checkpointer.save(3)
     assert alone.checkpointer.restore_latest() == 3
-    assert difference(after, numbers(alone)).value == 0
+    _require_equal(after, numbers(alone))
+
+
+def _require_equal(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
+    for key, value in left.items():
+        np.testing.assert_array_equal(value, right[key], err_msg=key)
+
+
+_CURVES = {"vae_tpu": 1e-3, "quickstart": 0.05, "acgan": 0.05}  # {file: difference of a mean loss, relative}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", _CURVES)
+def test_loss_curves_of_adam_over_a_hundred_steps_are_alike_on_two_replicas(name, tmp_path) -> None:
+    gin = ["mnist_dcgan.discriminator.widths = (4, 4)"] if name == "acgan" else []
+    curves = []
+    for replicas in (1, 2):
+        run = _run(name, replicas, tmp_path, gin=[*gin, "tfds_source.TFDSSource.image_size = (8, 8)"])
+        batches = run.batches()
+        curves.append([run.stepper.run(batches, 10) for _ in range(10)])
+    for tenth, (one, two) in enumerate(zip(*curves, strict=True)):
+        for metric in (metric for metric in one if metric.endswith("/loss")):
+            np.testing.assert_allclose(two[metric], one[metric], rtol=_CURVES[name], err_msg=f"{metric} {tenth}")
 
 
 _ALL_AT_ONCE = [
@@ -166,26 +188,21 @@ _ALL_AT_ONCE = [
 ]
 
 
-# The others take up to twenty minutes: `python -m tools.invariance` compares them.
-_ON_EIGHT = [("vae_tpu", []), ("vae_conv", []), ("quickstart", _ALL_AT_ONCE)]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "gin"), _ON_EIGHT)
-def test_gin_file_takes_on_many_replicas_the_steps_of_one(name, gin) -> None:
-    differs = steps(_config(name, ["\n".join(gin)] if gin else []).experiment(), 2)
-    for replicas in (4, 8):
-        found = differs(replicas)
-        assert found.value < 1e-5, f"{replicas} replicas: {found}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "bound"), [("vae_tpu", 1e-3), ("quickstart", 0.05), ("acgan", 0.05)])
-def test_losses_of_adam_over_a_hundred_steps_are_alike_on_two_replicas(name, bound) -> None:
-    gin = ["mnist_dcgan.discriminator.widths = (4, 4)"] if name == "acgan" else []
-    experiment = _config(name, [*gin, "tfds_source.TFDSSource.image_size = (8, 8)"]).experiment()
-    losses, control = curves(experiment, 100, 2)
-    assert losses.value <= max(bound, 2 * control.value), f"{losses}; of a rounding error: {control}"
+@pytest.mark.parametrize(
+    ("name", "many", "gin"),
+    [
+        ("quickstart", (2, 4, 8), _ALL_AT_ONCE),  # and its averaged weights and batch normalisation
+        ("vae_tpu", (4, 8), []),
+        ("vae_conv", (4, 8), []),
+        ("acgan", (4,), ["mnist_dcgan.discriminator.widths = (4, 4)"]),  # dropout, shared forward pass
+    ],  # of others eight replicas take up to twenty minutes: `python -m tools.invariance` compares them
+)
+def test_gin_file_takes_on_many_replicas_the_steps_of_one(name, many, gin, tmp_path) -> None:
+    lines = ["\n".join(gin)] if gin else []
+    alone = _trained(_run(name, 1, tmp_path, gin=lines, descends=True), 3)
+    for replicas in many:
+        assert difference(alone, _trained(_run(name, replicas, tmp_path, gin=lines, descends=True), 3)).value < 1e-5
 
 
 @pytest.mark.parametrize("name", configs.shipped())

@@ -1,10 +1,12 @@
 """The benchmark: turns, its table from numbers worked out by hand, and one run of two contenders."""
 
+import contextlib
 import json
 
 import pytest
 
 from tools import benchmark
+from tools.benchmark_process import Contender, ContenderError
 
 TASK = {
     "files": ["x.gin"],
@@ -63,6 +65,18 @@ def test_two_contenders_take_turns_and_the_file_says_what_each_measured(tmp_path
     for facts in only.values():
         assert set(facts) == {"first_step", "start_to_first_step", "images_per_second", "peak_mib"}
         assert all(value > 0 for value in facts.values())
+
+
+@pytest.mark.slow
+def test_contender_that_is_killed_between_its_turns_is_named(tmp_path) -> None:
+    arguments = benchmark._parser().parse_args(["--gin_file=vae_tpu.gin", "--global_batch_size=8", "--steps=1"])
+    task = benchmark.read(arguments, str(tmp_path))
+    Contender("limits", task).close()  # leaves the data
+    with contextlib.closing(Contender("lean", task)) as contender:
+        contender._process.kill()
+        contender._process.wait()
+        with pytest.raises(ContenderError, match="lean failed with exit status -9"):
+            contender.seconds(1)
 
 
 @pytest.mark.slow

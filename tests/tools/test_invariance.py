@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tools import invariance, markdown_table
-from tools.replicas import difference
+from tools.replicas import Difference, difference
 
 SMALL = [
     "--gin_file=quickstart.gin",
@@ -20,6 +20,17 @@ def test_difference_is_relative_to_the_number_or_to_one() -> None:
     left = {"a": np.array([100.0, 0.5]), "b": np.array(1.0)}
     found = difference(left, {"a": np.array([110.0, 0.45]), "b": np.array(1.01)})
     assert (found.where, found.value) == ("a", pytest.approx(0.1))
+
+
+def test_number_that_is_lost_on_one_side_only_differs_by_infinity() -> None:
+    left = {"a": np.array([1.0, 2.0]), "b": np.array(1.0)}
+    assert difference(left, {"a": np.array([1.0, np.nan]), "b": np.array(5.0)}) == Difference(np.inf, "a")
+
+
+@pytest.mark.parametrize("place", ["nowhere/table.md", "."])
+def test_document_that_cannot_be_written_is_refused_before_the_work(place, tmp_path, capsys) -> None:
+    assert invariance.main([*SMALL, f"--markdown={tmp_path / place}"]) == 2
+    assert "can be written" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from tools.tpu.compilation import Answer
 from tools.tpu.lowering import Lowered, refusal
 
 _ROWS = 8  # of a register: XLA fills up a batch that is no multiple of it
-_TABLE = markdown_table.Table(
+TABLE = markdown_table.Table(
     title="""\
 # Compiled for TPUs
 
@@ -78,7 +78,7 @@ def write_row(file: Path, name: str, answer: Answer, lowered: Lowered) -> None:
             f"{answer.cost['bytes'] / 1e6:,.0f}",
             f"{limit.images_per_second:,.0f} ({limit.limit})",
         ]
-    _TABLE.put(file, cells)
+    TABLE.put(file, cells)
 
 
 def _reason(answer: Answer, lowered: Lowered) -> str:
