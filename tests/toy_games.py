@@ -4,6 +4,7 @@ import random
 
 import keras
 import numpy as np
+import tensorflow as tf
 from toy_parts import ToySource, toy_discriminator, toy_generator
 
 from components.augmentation import consistency, diff_augment
@@ -20,8 +21,8 @@ from pipeline.experiment import Experiment
 B = 8
 
 
-def trained(hardware, factories, updates, *, steps=5, spec=None, seed=7, **stepper_settings):
-    """Return all numbers of a run of `steps` steps on `hardware`, and its metrics."""
+def trained(hardware, factories, updates, *, steps=5, spec=None, seed=7, label=tf.int32, **stepper_settings):
+    """Return all numbers of a run of `steps` steps on `hardware`, and its metrics; labels come in the type `label`."""
     source = ToySource(spec)
     chosen = strategy.select(name=hardware).strategy
     with chosen.scope():
@@ -38,6 +39,7 @@ def trained(hardware, factories, updates, *, steps=5, spec=None, seed=7, **stepp
         )
     replicas = chosen.num_replicas_in_sync
     data = source.batches(global_batch_size=B, seed=seed, start_batch=0).rebatch(B // replicas, drop_remainder=True)
+    data = data.map(lambda batch: {**batch, "label": tf.cast(batch["label"], label)})
     iterator = iter(chosen.distribute_datasets_from_function(lambda context: data))
     metrics = stepper.run(iterator, steps)
     numbers = {f"{n}/{i}": v.numpy() for n, network in networks.items() for i, v in enumerate(network.variables)}
@@ -83,6 +85,7 @@ GAMES = {
         loss=adversarial.non_saturating, **players(ema=0.9), discriminator_repeats=2, noisy_labels=0.3
     ),
     "generator_first": lambda: gan.alternating(loss=adversarial.hinge, **players(), first="generator"),
+    "relativistic": lambda: gan.alternating(loss=adversarial.relativistic_average, **players()),
     "simultaneous": lambda: gan.simultaneous(loss=adversarial.relativistic_average, **players()),
     "penalised": lambda: gan.alternating(
         loss=adversarial.wasserstein, **players(), penalties=[penalties.wgan_gp, penalties.dragan], same_latents=True

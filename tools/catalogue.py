@@ -155,7 +155,8 @@ def _fits(known: Mapping[str, Part], checker: Checker, annotation: Any, form: st
         found = part.signature
         is_what_is_made = call is not None and part.target is plain(call.result)
         is_incomplete = part.area == "keras" and bool(found.required)
-        if found.result in (NOTHING, Any) or is_what_is_made or is_incomplete or (is_common and _is_helper(part)):
+        is_anything = found.result in (NOTHING, Any) or isinstance(found.result, typing.TypeVar)
+        if is_anything or is_what_is_made or is_incomplete or (is_common and _is_helper(part)):
             continue
         named, made = Reference("", part.name, False), Reference("", part.name, True)
         if call is not None and checker.mismatch(named, annotation) is None:

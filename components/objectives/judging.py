@@ -18,6 +18,7 @@ from components.interfaces import (
     UserError,
     latent_dim,
 )
+from components.outside import outside
 
 
 def generate(networks: Networks, random: Random) -> tuple[tf.Tensor, tf.Tensor]:
@@ -169,9 +170,12 @@ def accuracy(real_logits: tf.Tensor, fake_logits: tf.Tensor) -> dict[str, tf.Ten
 
 def _generator_sees_real(loss: AdversarialLoss) -> bool:
     """Say whether the generator's loss depends on real logits, as relativistic ones do, by asking its gradient."""
-    with tf.init_scope():
+
+    def ask() -> bool:
         real, fake = tf.constant([0.1, 0.2]), tf.constant([0.3, 0.4])
         with tf.GradientTape() as tape:
             tape.watch(real)
             generator_loss = play(loss, real, fake).generator
         return tape.gradient(generator_loss, real) is not None
+
+    return outside(ask)

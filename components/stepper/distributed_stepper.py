@@ -12,20 +12,20 @@ from itertools import groupby
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from components.interfaces import Batch, Networks, Random, Update
+from components.outside import outside
 from components.stepper import inspection
-from components.stepper.audit import Audit, replica_sums
+from components.stepper.audit import Audit
 from components.stepper.heap import keep_freed_memory
+from components.stepper.metric_sums import MetricSums
 from components.stepper.players import seat_players
 from components.stepper.randomness import ReplicaRandom
 from components.stepper.replica_program import replica_program
 from components.stepper.rules import is_compiled, require_distinct, rows_of_each
+from components.stepper.schedule import Schedule
 from components.stepper.update import LiveUpdate
-
-_ROOM = 32  # metrics of an update; more make it be traced once again
 
 
 class DistributedStepper:
@@ -66,11 +66,11 @@ class DistributedStepper:
         self._networks = networks
         self._players = seat_players(updates, networks, copy_network, global_batch_size)
         self._updates = [LiveUpdate(update, self._players, networks, global_batch_size) for update in updates]
-        self._names: dict[int, list[str]] = {}  # of the metrics of each update
-        self._sums = [replica_sums(_ROOM) for _ in updates]
-        self._moves: dict[tuple, Any] = {}  # {(index of the update, *form of the batches): traced}
+        self._metrics = [MetricSums() for _ in updates]
+        self._schedule = Schedule(updates)
+        self._traced: dict[tuple, Any] = {}  # {(the updates of a call, *form of the batches): a function}
         self._is_rehearsed = False
-        self.batches_per_step = max(update.repeats * update.accumulate for update in updates)
+        self.batches_per_step = self._schedule.batches_per_step
         self.averages = {n: copy for p in self._players.values() for n, copy in p.averages.items()}
         self.step = tf.Variable(
             0, trainable=False, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
@@ -93,18 +93,17 @@ class DistributedStepper:
     def rehearse(self) -> None:
         """Trace every update on abstract rows; learn the metrics' names, raise what would fail at step 0.
 
-        What is traced here is what runs: a move is traced once, however often and in whatever steps it is made.
+        What is traced here is what runs: a call is traced once, however often and in whatever steps it is made.
         """
         if self._is_rehearsed:
             return
         rows = self._abstract_rows()
-        for index, live in enumerate(self._updates):
-            batches = [rows] * live.update.accumulate
-            self._trace(index, batches)
-            if self._lacks_room(index):
-                self._make_room(index)
-                self._trace(index, batches)
-        require_distinct([name for names in self._names.values() for name in names])
+        for updates, count in dict.fromkeys((call.updates, call.batches) for call in self._schedule.calls()):
+            self._trace(updates, [rows] * count)
+            if any(self._lacks_room(index) for index in updates):
+                self._make_room(updates)
+                self._trace(updates, [rows] * count)
+        require_distinct(self.metrics)
         for player in self._players.values():
             player.require_reached()
         self._is_rehearsed = True
@@ -114,8 +113,8 @@ class DistributedStepper:
 
     @property
     def rehearsals(self) -> list[tf.Graph]:
-        """The graph of every update as it was rehearsed."""
-        return [move.graph for move in self._moves.values()]
+        """The graphs of all updates as they were rehearsed."""
+        return [traced.graph for traced in self._traced.values()]
 
     def replica_program(self, num_replicas: int) -> tf.types.experimental.PolymorphicFunction:
         """Return a whole step as one function of what a replica is given; see `replica_program.replica_program`."""
@@ -125,7 +124,7 @@ class DistributedStepper:
     @property
     def metrics(self) -> list[str]:
         """The names of all metrics that `run` returns; known after `rehearse`."""
-        return [name for names in self._names.values() for name in names]
+        return [name for sums in self._metrics for name in sums.names]
 
     def lost(self) -> list[str]:
         """Return the names of the variables that hold NaN or infinity."""
@@ -135,17 +134,14 @@ class DistributedStepper:
     def inspect(self, iterator: Iterator[Batch]) -> str:
         """Run one step with a look at every layer; see `interfaces.Auditing`. The first replica that finds tells."""
         self.rehearse()
-        step, due = self.step.read_value(), self._due(int(self.step.numpy()))
+        step = self.step.read_value()
         batches = [next(iterator) for _ in range(self.batches_per_step)]
-        for index, first, rows in self._each_move(batches, due):
-            live = self._updates[index]
-
-            def randoms(first: int = first, index: int = index, count: int = len(rows)) -> list[Random]:
-                return [self._random(index, step, first + number) for number in range(count)]
-
+        for move in self._schedule.moves(self._schedule.due(int(step))):
+            live, rows = self._updates[move.updates[0]], batches[move.first : move.first + move.batches]
+            randoms = functools.partial(self._randoms, move.updates[0], step, move.first, move.batches)
             where = inspection.first_fault_on_replicas(self._strategy, live, self._networks, rows, randoms)
             if not where:
-                self._move(index, rows, step, tf.constant(first, tf.int64))
+                self._call(move.updates, rows, step, tf.constant(move.first, tf.int64))
                 where = live.lost_in_the_move()
             if where:
                 return where
@@ -157,24 +153,21 @@ class DistributedStepper:
         self.rehearse()
         keep_freed_memory()  # every time: TensorFlow sets the C library too, once a run is built
         first = int(self.step.numpy())
-        runs = [0] * len(self._updates)
-        for due, steps in groupby(range(first, first + num_steps), self._due):
+        made = [0] * len(self._updates)
+        for due, steps in groupby(range(first, first + num_steps), self._schedule.due):
             count = len(list(steps))
             self._make(iterator, count, due)
-            made = [count * live.update.repeats * is_due for live, is_due in zip(self._updates, due, strict=True)]
-            runs = [n + more for n, more in zip(runs, made, strict=True)]
+            for move in self._schedule.moves(due):
+                made[move.updates[0]] += count
         if int(self.step.numpy()) != first + num_steps:
             raise RuntimeError(f"Asked for step {first + num_steps}, arrived at {int(self.step.numpy())}.")
-        return self._means(self._take_sums(), runs)
-
-    def _due(self, step: int) -> tuple[bool, ...]:
-        """Say which updates are made in a step."""
-        return tuple(step % live.update.every == 0 for live in self._updates)
+        taken = [sums.take(moves) for sums, moves in zip(self._metrics, made, strict=True)]
+        return {name: mean for means in taken for name, mean in means.items()}
 
     def _make(self, iterator: Iterator[Batch], num_steps: int, due: tuple[bool, ...]) -> None:
         if self._loops:
             self._loop(iterator, tf.constant(num_steps), due)
-        else:  # each move is one call already: a function around them would be traced and optimised once more
+        else:  # each call is one function already: another around them would be traced and optimised once more
             for _ in range(num_steps):
                 self._one_step(iterator, due)
 
@@ -189,36 +182,35 @@ class DistributedStepper:
     def _one_step(self, iterator: Iterator[Batch], due: tuple[bool, ...]) -> None:
         batches = [next(iterator) for _ in range(self.batches_per_step)]
         step = self.step.read_value()
-        for index, first, rows in self._each_move(batches, due):
-            self._move(index, rows, step, tf.constant(first, tf.int64))
+        for call in self._schedule.calls(due):
+            rows = batches[call.first : call.first + call.batches]
+            self._call(call.updates, rows, step, tf.constant(call.first, tf.int64))
         self.step.assign_add(1)
 
-    def _each_move(self, batches: Sequence[Batch], due: tuple[bool, ...]) -> Iterator[tuple[int, int, Sequence[Batch]]]:
-        """Yield the moves of a step: the update, the first of its batches, and these."""
-        for index, live in enumerate(self._updates):
-            share = live.update.accumulate
-            for first in range(0, live.update.repeats * share if due[index] else 0, share):
-                yield index, first, batches[first : first + share]
-
-    def _move(self, index: int, batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor) -> None:
-        """Make a move as it was rehearsed, or as traced for batches of another form; on TPUs as part of the loop."""
+    def _call(self, updates: tuple[int, ...], batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor) -> None:
+        """Make moves as they were rehearsed, or as traced for batches of another form; on TPUs as part of the loop."""
         if isinstance(self._strategy, tf.distribute.TPUStrategy):
-            self._on_replicas(index, batches, step, first)
+            self._on_replicas(updates, batches, step, first)
             return
         form = tf.nest.map_structure(tf.type_spec_from_value, batches)
-        if _key(index, form) not in self._moves:
-            with tf.init_scope():
-                self._trace(index, form)
-        self._moves[_key(index, form)](batches, step, first)
+        traced = self._traced.get(_key(updates, form))
+        if traced is None:
+            traced = outside(lambda: self._trace(updates, form))
+        traced(batches, step, first)
 
-    def _on_replicas(self, index: int, batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor) -> None:
-        self._strategy.run(self._on_replica, (batches, step, first, index))
+    def _on_replicas(
+        self, updates: tuple[int, ...], batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor
+    ) -> None:
+        self._strategy.run(self._on_replica, (batches, step, first, updates))
 
-    def _trace(self, index: int, batches: Sequence[Batch]) -> None:
-        """Trace a move on abstract batches."""
+    def _trace(self, updates: tuple[int, ...], batches: Sequence[Batch]) -> Any:
+        """Return a call traced on abstract batches."""
         number = tf.TensorSpec([], tf.int64)
-        move = tf.function(functools.partial(self._on_replicas, index), jit_compile=self._xla or None, autograph=False)
-        self._moves[_key(index, batches)] = move.get_concrete_function(batches, number, number)
+        call = tf.function(
+            functools.partial(self._on_replicas, updates), jit_compile=self._xla or None, autograph=False
+        )
+        traced = self._traced[_key(updates, batches)] = call.get_concrete_function(batches, number, number)
+        return traced
 
     def _abstract_rows(self) -> Batch:
         """Return the form of a global batch, as iterators give it."""
@@ -244,25 +236,28 @@ class DistributedStepper:
 
         on_replicas = tf.function(lambda batch: self._strategy.run(trace, (batch,)), autograph=False)
         on_replicas.get_concrete_function(self._abstract_rows())
-        for index in range(len(self._updates)):
-            self._make_room(index)
+        self._make_room(range(len(self._updates)))
 
     def _lacks_room(self, index: int) -> bool:
-        return len(self._names[index]) > self._sums[index].shape[0] or not self._updates[index].remembered.is_settled
+        return self._metrics[index].lacks_room or not self._updates[index].remembered.is_settled
 
-    def _make_room(self, index: int) -> None:
+    def _make_room(self, updates: Sequence[int]) -> None:
         """Make the variables that a trace found missing."""
         with self._strategy.scope():
-            self._updates[index].remembered.settle()
-            if len(names := self._names.get(index, ())) > self._sums[index].shape[0]:
-                self._sums[index] = replica_sums(len(names))
+            for index in updates:
+                self._updates[index].remembered.settle()
+                self._metrics[index].make_room()
 
-    def _on_replica(self, batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor, index: int) -> None:
-        randoms = [self._random(index, step, first + number) for number in range(len(batches))]
-        metrics = self._updates[index](batches, randoms)
-        self._names[index] = list(metrics)
-        if (more := self._sums[index].shape[0] - len(metrics)) >= 0:
-            self._sums[index].assign_add(tf.pad(tf.stack(list(metrics.values())), [[0, more]]))
+    def _on_replica(
+        self, batches: Sequence[Batch], step: tf.Tensor, first: tf.Tensor, updates: tuple[int, ...]
+    ) -> None:
+        for index in updates:
+            live = self._updates[index]
+            randoms = self._randoms(index, step, first, live.update.accumulate)
+            self._metrics[index].add(live(batches[: live.update.accumulate], randoms))
+
+    def _randoms(self, index: int, step: tf.Tensor, first: tf.Tensor | int, count: int) -> list[Random]:
+        return [self._random(index, step, first + number) for number in range(count)]
 
     def _random(self, index: int, step: tf.Tensor, batch: tf.Tensor | int) -> Random:
         replica = self._replica
@@ -278,21 +273,6 @@ class DistributedStepper:
             num_replicas=self._num_replicas,
         )
 
-    def _take_sums(self) -> list[tf.Tensor]:
-        """Return every metric's sum over replicas and runs, and start again from 0."""
-        sums = [tf.identity(variable) for variable in self._sums]
-        for variable in self._sums:
-            variable.assign(tf.zeros_like(variable))
-        return sums
 
-    def _means(self, sums: Sequence[tf.Tensor], runs: Sequence[int]) -> dict[str, float]:
-        """Return {metric: its mean over the steps run}; the device is read once an update."""
-        means: dict[str, float] = {}
-        for index, (total, count) in enumerate(zip(sums, runs, strict=True)):
-            if count:
-                means |= dict(zip(self._names[index], (total.numpy() / np.float32(count)).tolist(), strict=False))
-        return means
-
-
-def _key(index: int, batches: Sequence[Batch]) -> tuple:
-    return (index, *tf.nest.flatten(batches))
+def _key(updates: tuple[int, ...], batches: Sequence[Batch]) -> tuple:
+    return (updates, *tf.nest.flatten(batches))

@@ -29,8 +29,9 @@ def replica_program(twin: Any, num_replicas: int) -> tf.types.experimental.Polym
         twin._replica = replica
         rows = zip(tf.unstack(images), tf.unstack(labels), strict=True)
         batches = [Batch(image=image, label=label) for image, label in rows]
-        for index, first, own in twin._each_move(batches, (True,) * len(twin._updates)):
-            twin._strategy.run(twin._on_replica, (own, step, first, index))
+        for call in twin._schedule.calls():
+            own = batches[call.first : call.first + call.batches]
+            twin._strategy.run(twin._on_replica, (own, step, call.first, call.updates))
 
     rows = [twin.batches_per_step, twin._per_replica_batch_size]
     signature = [

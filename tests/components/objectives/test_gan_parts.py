@@ -1,5 +1,6 @@
 """Terms of GAN objectives by hand: class losses, latent consistency, InfoGAN, VAE-GAN, and what is judged how."""
 
+import inspect
 import math
 
 import keras
@@ -10,10 +11,15 @@ from toy_parts import in_a_move, toy_random, toy_spec
 
 from components.interfaces import Losses, Networks, Player, Update, UserError
 from components.loss_library import adversarial
-from components.objectives import gan, infogan, vae_gan
+from components.objectives import gan, infogan, judging, vae_gan
 from components.objectives.latent_consistency import latent_consistency
 
 B, SHAPE, CLASSES, WIDTH = 4, (2, 2, 1), 2, 3
+EVERY_LOSS = [
+    function
+    for _, function in inspect.getmembers(adversarial, inspect.isfunction)
+    if function.__module__ == adversarial.__name__ and not function.__name__.startswith("_")
+]
 
 
 class Function(keras.Model):
@@ -222,3 +228,39 @@ def test_vae_gan_of_two_numbers_of_latents_is_refused() -> None:
     (update,) = vae_gan.simultaneous(loss=adversarial.wasserstein, encoder=player(), **PLAYERS)
     with pytest.raises(UserError, match="both to one number"):
         losses(update, networks(encoder=wide))
+
+
+def offset(images, labels):
+    """A discriminator whose logits are no zeros: the sum of the pixels and one for the second label."""
+    return {"logits": tf.reduce_sum(images, axis=[1, 2, 3]) + tf.cast(labels, tf.float32)}
+
+
+def losses_of_generators(loss) -> dict:
+    """Return the objective that moves the generator, by the function that gives the updates."""
+    return {
+        "alternating": gan.alternating(loss=loss, generator=player(), discriminator=player())[1].objective,
+        "simultaneous": gan.simultaneous(loss=loss, generator=player(), discriminator=player())[0].objective,
+    }
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["eager", "traced"])
+@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
+@pytest.mark.parametrize("loss", EVERY_LOSS)
+def test_generator_minimises_what_the_loss_says_of_real_and_fake_logits(loss, updates, traced) -> None:
+    def both() -> tuple[tf.Tensor, tf.Tensor]:
+        parts = networks(discriminator=offset)
+        with tf.GradientTape():  # as in a move
+            found = losses_of_generators(loss)[updates](parts, batch(), random=toy_random())
+        fakes, fake_labels = judging.generate(parts, toy_random())
+        real = offset(batch()["image"], batch()["label"])["logits"]
+        return found.players["generator"], loss(real, offset(fakes, fake_labels)["logits"]).generator
+
+    ours, by_hand = tf.function(both, autograph=False)() if traced else both()
+    np.testing.assert_allclose(ours, by_hand, rtol=1e-6)
+
+
+def test_real_images_are_judged_in_the_generators_move_only_for_a_loss_that_compares() -> None:
+    for loss, count in ((adversarial.hinge, 1), (adversarial.relativistic_pairing, 2)):
+        parts = networks(discriminator=offset)
+        losses_of_generators(loss)["alternating"](parts, batch(), random=toy_random())
+        assert len(parts["discriminator"].inputs_seen) == count, loss

@@ -33,6 +33,17 @@ def test_steps_in_a_loop_of_the_device_are_those_called_one_by_one(hardware) -> 
     assert looped[1] == called[1]
 
 
+@pytest.mark.parametrize("hardware", ["one_device", pytest.param("cpu:2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("loops", [False, True], ids=["called", "looped"])
+def test_batches_of_a_form_that_was_not_rehearsed_train_as_the_others_do(loops, hardware) -> None:
+    wide = [
+        trained(hardware, TOYS, GAMES["generator_first"](), loop_on_device=loops, label=label, steps=2)[0]
+        for label in (tf.int32, tf.int64)
+    ]
+    for name, value in wide[0].items():
+        np.testing.assert_array_equal(wide[1][name], value, err_msg=name)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("zoo", "hardware"), [(cgan, "cpu:2"), (dcgan, "cpu:4")])
 def test_real_networks_on_replicas_are_those_on_one(zoo, hardware) -> None:
