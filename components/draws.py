@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+VERSION = 2  # goes up when a seed gives other numbers than before
 _PHILOX = 1  # as TensorFlow's kernels number their algorithms
 _BITS = 23  # one fewer than float32 has, so that the middle of the last step below 1 is not rounded to 1
 _STEP = 2.0**-_BITS

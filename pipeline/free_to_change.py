@@ -9,6 +9,7 @@ FREE_TO_CHANGE = (
     "diversity.Diversity.most_per_class",
     "diversity.NearDuplicates.most_per_class",
     "diversity.NearDuplicates.nearness",
+    "distributed_stepper.DistributedStepper.loop_on_device",
     "experiment.Experiment.data_on_device",
     "experiment.Experiment.evaluate_every",
     "experiment.Experiment.evaluator",

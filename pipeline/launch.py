@@ -146,6 +146,10 @@ def _enter(folder: RunFolder, config: configs.Config, run: Run, *, overwrite: bo
             "seed": run.experiment.seed,
             "images_per_step": _images_per_step(run),  # makes seconds of the log points' images a second
         }
+        if step and (changed := folder.changed_versions()):
+            facts["changed_versions"] = changed
+            told = ", ".join(changed)
+            _say(f"Note: versions changed since the last start: {told}. Bits are promised for equal versions only.")
         folder.write(text, facts, run.networks.spec, step, _told(config, run))
         _say(f"Run folder: {folder.path}, {f'going on at step {step}' if step else 'a new run'}.")
 

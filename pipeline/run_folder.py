@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from components import draws
 from components.errors import storage_fault
 from components.interfaces import DataSpec, UserError
 from pipeline.run_lock import RunLock
@@ -154,6 +155,13 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise self._damaged(self.config, error) from error
 
+    def changed_versions(self) -> list[str]:
+        """Return "NAME OLD -> NEW" of what this program is built of, where the last start had another."""
+        before = {"draws": "1", **self._facts()[3]} if self.manifest.exists() else {}
+        return [
+            f"{name} {before[name]} -> {now}" for name, now in _built_with().items() if before.get(name, now) != now
+        ]
+
     def rollbacks(self) -> list[dict[str, Any]]:
         """Return the rollbacks of the run so far, oldest first; see `recovery`."""
         return self._facts()[2] if self.manifest.exists() else []
@@ -165,8 +173,8 @@ class RunFolder:
         with self.writing("The run was not rolled back; the checkpoints that it has are whole."):
             replace_text(self.manifest, json.dumps(manifest, indent=2) + "\n")
 
-    def _facts(self) -> tuple[DataSpec, list[Any], list[dict[str, Any]]]:
-        """Return what manifest.json tells: the data, the starts so far, and the rollbacks."""
+    def _facts(self) -> tuple[DataSpec, list[Any], list[dict[str, Any]], dict[str, str]]:
+        """Return what manifest.json tells: the data, the starts so far, the rollbacks, the versions."""
         try:
             manifest = json.loads(self.manifest.read_text())
             if int(manifest.get("format", 0)) > FORMAT:
@@ -178,7 +186,7 @@ class RunFolder:
             data = manifest["data"]
             spec = DataSpec(**{**data, "image_shape": tuple(data["image_shape"])})
             rollbacks = [dict(one) for one in manifest.get("rollbacks", [])]
-            return spec, list(manifest["starts"]), rollbacks
+            return spec, list(manifest["starts"]), rollbacks, dict(manifest["versions"])
         except UserError:
             raise
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -203,11 +211,11 @@ class RunFolder:
           step: at which this start begins.
           told: what else the manifest tells of the run, as it is now.
         """
-        _, starts, rollbacks = self._facts() if self.manifest.exists() else (None, [], [])
+        _, starts, rollbacks, _ = self._facts() if self.manifest.exists() else (None, [], [], None)
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         starts.append({"step": step, "time": when, "command": sys.argv, **project_commit(), **facts})
-        built_with = {"python": sys.version.split()[0], **versions(_PACKAGES)}
-        manifest = {"format": FORMAT, "versions": built_with, "data": asdict(spec), **(told or {}), "starts": starts}
+        head = {"format": FORMAT, "versions": _built_with(), "data": asdict(spec)}
+        manifest = {**head, **(told or {}), "starts": starts}
         if rollbacks:
             manifest["rollbacks"] = rollbacks
         with self.writing("The run was not started."):
@@ -227,6 +235,10 @@ def project_commit() -> dict[str, str]:
     except (OSError, subprocess.TimeoutExpired):
         return {}
     return {"commit": found.stdout.strip()} if found.returncode == 0 else {}
+
+
+def _built_with() -> dict[str, str]:
+    return {"python": sys.version.split()[0], **versions(_PACKAGES), "draws": str(draws.VERSION)}
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:

@@ -35,10 +35,20 @@ _TABLE = markdown_table.Table(
 What `python -m tools.invariance --gin_file=NAME --markdown=FILE` measured on logical CPUs, at the global batch that the
 replicas and their rows make: the largest difference from one replica of any number after a few steps of gradient
 descent; of the mean losses over tenths of more steps with the file's own optimizers; and what a rounding error in the
-first weights makes of these losses on one replica. The tool's help tells more, [invariance.md](invariance.md) what is
-invariant and why.
+first weights makes of these losses on one replica. Files are made small where they would take hours: the last column
+holds every `--gin_param`. The tool's help tells more, [invariance.md](invariance.md) what is invariant and why.
 """,
-    columns=("file", "replicas", "rows each", "steps", "numbers differ by", "steps", "losses differ by", "by rounding"),
+    columns=(
+        "file",
+        "replicas",
+        "rows each",
+        "steps",
+        "numbers differ by",
+        "steps",
+        "losses differ by",
+        "by rounding",
+        "with",
+    ),
     keys=2,
 )
 
@@ -104,9 +114,13 @@ def _compare(arguments: argparse.Namespace) -> int:
             name = Path(arguments.gin_file[-1]).stem
             cells = [f"{arguments.loss_steps}", f"{losses.value:.1e}", f"{control.value:.1e}"] if losses else [""] * 3
             row = [name, f"{count}", f"{rows // count}", f"{arguments.steps}", f"{step.value:.1e}", *cells]
-            _TABLE.put(arguments.markdown, row)
+            _TABLE.put(arguments.markdown, [*row, _code(arguments.gin_param)])
     print("Alike." if are_alike else _NOT_ALIKE)
     return 0 if are_alike else 1
+
+
+def _code(lines: Sequence[str]) -> str:
+    return "; ".join(f"`{line}`" for line in lines)
 
 
 if __name__ == "__main__":

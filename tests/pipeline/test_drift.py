@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from components import draws
 from components.interfaces import UserError
 from pipeline import api, configs
 from pipeline.free_to_change import FREE_TO_CHANGE
@@ -37,6 +39,8 @@ def drift(*changes: str) -> list[str]:
         "experiment.Experiment.previews = {}",
         "experiment.Experiment.max_rollbacks = 3",
         "strategy.select.name = 'cpu:2'",
+        "from components.stepper import distributed_stepper\n"
+        "distributed_stepper.DistributedStepper.loop_on_device = True",
         "tf_checkpointer.TFCheckpointer.keep = 9",
         "tf_checkpointer.TFCheckpointer.best_metric = 'generator/loss'",
         "from components.watch import quality_watch\nexperiment.Experiment.watch = @quality_watch.QualityWatch\n"
@@ -102,3 +106,17 @@ def test_folder_of_a_later_version_is_refused_with_its_name(tmp_path) -> None:
     folder.manifest.write_text(json.dumps({**manifest, "format": 99, "versions": {"gantry": "9.9"}}))
     with pytest.raises(UserError, match=r"version 9\.9, format 99.*Use that version"):
         folder.spec()
+
+
+def test_versions_that_changed_since_the_last_start_are_told_and_kept(tmp_path, capsys) -> None:
+    folder = copy_of(RELEASED[0], tmp_path / "run")  # draws made by the rule before the first that had a number
+    manifest = json.loads(folder.manifest.read_text())
+    manifest["versions"] = {"tensorflow": "2.0.0"}
+    folder.manifest.write_text(json.dumps(manifest))
+    assert api.train([str(folder.config)], ["TRAIN_STEPS = 5"], workdir=folder.path).run.step == 5
+    told = f"tensorflow 2.0.0 -> {tf.__version__}, draws 1 -> {draws.VERSION}"
+    assert f"versions changed since the last start: {told}." in capsys.readouterr().out
+    changed = json.loads(folder.manifest.read_text())["starts"][-1]["changed_versions"]
+    assert ", ".join(changed) == told
+    api.train([str(folder.config)], ["TRAIN_STEPS = 6"], workdir=folder.path)
+    assert "versions changed" not in capsys.readouterr().out

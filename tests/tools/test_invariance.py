@@ -39,7 +39,8 @@ def test_shipped_file_is_alike_and_has_its_row(tmp_path, capsys) -> None:
     assert invariance.main([*SMALL, "--loss_steps=10", f"--markdown={file}"]) == 0
     assert "Alike." in capsys.readouterr().out
     (row,) = [line for line in file.read_text().splitlines() if line.startswith("| quickstart")]
-    assert row.startswith("| quickstart | 2 | 4 | 3 |") and len(row.split("|")) == 10
+    assert row.startswith("| quickstart | 2 | 4 | 3 |") and row.count("|") == 10
+    assert "| `GLOBAL_BATCH_SIZE = 8`; `tfds_source.TFDSSource.image_size = (8, 8)`; `dcgan" in row
 
 
 @pytest.mark.slow
