@@ -10,6 +10,10 @@ from components.interfaces import UserError
 from pipeline import configs
 
 FILES = [str(Path(__file__).parent / "toys" / "good.gin"), *configs.shipped()]
+FAST = ("good", "quickstart", "vae_tpu")
+MARKED = [
+    pytest.param(name, id=Path(name).stem, marks=[] if Path(name).stem in FAST else pytest.mark.slow) for name in FILES
+]
 BINDING = re.compile(r"(?P<name>[\w./]+) = (?P<value>.+)$")
 
 
@@ -67,7 +71,7 @@ def flat_lines() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("mutate", MUTATIONS, ids=lambda mutate: mutate.__name__)
-@pytest.mark.parametrize("name", FILES, ids=lambda name: Path(name).stem)
+@pytest.mark.parametrize("name", MARKED)
 def test_parse_slip_in_any_line_is_refused_with_its_line(name, mutate, flat_lines, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     if name not in flat_lines:

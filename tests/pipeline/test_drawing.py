@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import keras
+import pytest
 from toy_games import toy_experiment
 from toy_parts import ToySource, toy_spec
 
@@ -49,6 +50,7 @@ def pictures(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.png")}
 
 
+@pytest.mark.slow
 def test_pictures_over_a_kill_and_a_resume_are_those_of_a_run_without(tmp_path) -> None:
     draw_to(tmp_path / "whole", 8, save_every=8)
     draw_to(tmp_path / "cut", 7, save_every=4)  # step 6 is drawn, and lost

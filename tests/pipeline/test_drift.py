@@ -77,7 +77,7 @@ def copy_of(released: Path, folder: Path) -> RunFolder:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.name)
-def test_run_of_a_released_version_samples_and_goes_on(released, tmp_path) -> None:
+def test_run_of_a_released_version_samples_and_goes_on(released, tmp_path, capsys) -> None:
     folder = copy_of(released, tmp_path / "run")
     output = tmp_path / "images.npz"
     asked = {"seed": 0, "num_images": 3, "labels": "balanced", "truncation": None}
@@ -88,9 +88,11 @@ def test_run_of_a_released_version_samples_and_goes_on(released, tmp_path) -> No
         api.train([str(folder.config)], ["SEED = 1"], workdir=folder.path)
     summary = api.train([str(folder.config)], ["TRAIN_STEPS = 6"], workdir=folder.path)
     assert summary.run.step == 6
+    assert f"draws 1 -> {draws.VERSION}. Bits are promised" in capsys.readouterr().out
+    assert json.loads(folder.manifest.read_text())["starts"][-1]["changed_versions"][-1].startswith("draws")
     assert json.loads(folder.manifest.read_text())["format"] == 1
     forced = api.train([str(folder.config)], ["TRAIN_STEPS = 7", "SEED = 1"], workdir=folder.path, force_resume=True)
-    assert forced.run.step == 7
+    assert forced.run.step == 7 and "versions changed" not in capsys.readouterr().out
 
 
 def test_config_of_a_name_that_is_gone_says_so_with_the_nearest(tmp_path) -> None:
@@ -108,15 +110,13 @@ def test_folder_of_a_later_version_is_refused_with_its_name(tmp_path) -> None:
         folder.spec()
 
 
-def test_versions_that_changed_since_the_last_start_are_told_and_kept(tmp_path, capsys) -> None:
-    folder = copy_of(RELEASED[0], tmp_path / "run")  # draws made by the rule before the first that had a number
+def test_versions_that_changed_since_the_last_start_are_named(tmp_path) -> None:
+    folder = copy_of(RELEASED[0], tmp_path / "run")  # of draws before the first that had a number
     manifest = json.loads(folder.manifest.read_text())
-    manifest["versions"] = {"tensorflow": "2.0.0"}
-    folder.manifest.write_text(json.dumps(manifest))
-    assert api.train([str(folder.config)], ["TRAIN_STEPS = 5"], workdir=folder.path).run.step == 5
-    told = f"tensorflow 2.0.0 -> {tf.__version__}, draws 1 -> {draws.VERSION}"
-    assert f"versions changed since the last start: {told}." in capsys.readouterr().out
-    changed = json.loads(folder.manifest.read_text())["starts"][-1]["changed_versions"]
-    assert ", ".join(changed) == told
-    api.train([str(folder.config)], ["TRAIN_STEPS = 6"], workdir=folder.path)
-    assert "versions changed" not in capsys.readouterr().out
+    for versions, changed in (
+        ({"tensorflow": "2.0.0"}, [f"tensorflow 2.0.0 -> {tf.__version__}", f"draws 1 -> {draws.VERSION}"]),
+        ({"tensorflow": tf.__version__, "draws": str(draws.VERSION)}, []),
+    ):
+        folder.manifest.write_text(json.dumps({**manifest, "versions": versions}))
+        assert folder.changed_versions() == changed
+    assert RunFolder(tmp_path / "new").changed_versions() == []

@@ -96,6 +96,7 @@ def test_initial_weights_are_a_function_of_the_seed(tmp_path) -> None:
         run = build(parts, hardware=parts.strategy(), spec=parts.data.spec, checkpoints=tmp_path)
         return run.networks["generator"].get_weights()[0], run.stepper.averages["generator"].get_weights()[0]
 
-    np.testing.assert_array_equal(weights(1)[0], weights(1)[0])
-    np.testing.assert_array_equal(*weights(1))  # an average starts at the weights
-    assert not np.array_equal(weights(1)[0], weights(2)[0])
+    (one, average), (again, _), (other, _) = weights(1), weights(1), weights(2)
+    np.testing.assert_array_equal(one, again)
+    np.testing.assert_array_equal(one, average)  # an average starts at the weights
+    assert not np.array_equal(one, other)

@@ -10,7 +10,7 @@ from toy_parts import ToySource, toy_spec
 from components.interfaces import Losses, Player, Update, UserError, current_memory
 from components.model_zoo import cgan, dcgan
 
-FAST = ("alternating", "simultaneous")
+FAST = ("alternating",)
 ON_EIGHT = ("alternating", "simultaneous")  # a trace on eight replicas takes the time of eight
 CASES = [
     pytest.param(game, hardware, marks=[] if game in FAST and hardware == "cpu:2" else pytest.mark.slow)
