@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from components.interfaces import UserError, current_random
+from components.model_zoo import exact_normalisation
 
 
 def batch_norm(*, momentum: float = 0.99, synchronized: bool = True) -> keras.layers.Layer:
@@ -13,7 +14,8 @@ def batch_norm(*, momentum: float = 0.99, synchronized: bool = True) -> keras.la
       momentum: of the moving statistics, which only inference uses.
       synchronized: False: each replica uses its own rows; N replicas then take another step than one.
     """
-    return keras.layers.BatchNormalization(momentum=momentum, synchronized=synchronized)
+    kind = keras.layers.BatchNormalization if synchronized else exact_normalisation.BatchNormalization
+    return kind(momentum=momentum, synchronized=synchronized)
 
 
 @keras.saving.register_keras_serializable("gantry")

@@ -9,6 +9,7 @@ from keras import layers
 
 from components import class_mixture
 from components.interfaces import UserError
+from components.model_zoo import exact_normalisation
 from components.model_zoo.layers import batch_norm
 
 Normalisation = Literal["batch", "batch_per_replica", "layer", "group", "none"]
@@ -35,7 +36,7 @@ class ConditionalBatchNorm(layers.Layer):
         """Hold the sizes."""
         super().__init__(**kwargs)
         self.num_classes, self.momentum, self.synchronized = num_classes, momentum, synchronized
-        self.norm = layers.BatchNormalization(
+        self.norm = exact_normalisation.BatchNormalization(
             momentum=momentum, synchronized=synchronized, center=False, scale=False, dtype=self.dtype_policy
         )
 
@@ -112,9 +113,9 @@ def normaliser(
     if normalisation in ("batch", "batch_per_replica"):
         return lambda x: batch_norm(momentum=momentum, synchronized=synchronized)(x)
     if normalisation == "layer":
-        return lambda x: layers.LayerNormalization(axis=list(range(1, len(x.shape))))(x)
+        return lambda x: exact_normalisation.LayerNormalization(axis=list(range(1, len(x.shape))))(x)
     if normalisation == "group":
-        return lambda x: layers.GroupNormalization(math.gcd(_MOST_GROUPS, x.shape[-1]))(x)
+        return lambda x: exact_normalisation.GroupNormalization(math.gcd(_MOST_GROUPS, x.shape[-1]))(x)
     return lambda x: x
 
 

@@ -55,8 +55,8 @@ def alternating(
       discriminator_repeats: moves of the discriminator in a step, each on a fresh real batch.
       first: "discriminator" or "generator": who moves first in a step.
       penalties: terms of the discriminator's loss.
-      penalty_every: above 1 the penalties are a move of their own in every so many steps, their loss scaled by that
-        number (Karras et al., 2019, arXiv:1912.04958, section 3.1).
+      penalty_every: above 1 the penalties are a move of their own in every so many steps, their loss scaled by the
+        number of the discriminator's other moves in between (Karras et al., 2019, arXiv:1912.04958, section 3.1).
       augmentations: change every image that the discriminator sees, in both players' moves.
       class_weight: of the auxiliary classifier's losses, for a discriminator that has one: the discriminator's on real
         and on generated images, the generator's on generated ones (Odena et al., 2016, arXiv:1610.09585).
@@ -75,7 +75,7 @@ def alternating(
         accumulate=accumulate,
     )
     smoothing = Update(
-        objective=PenaltyObjective(tuple(penalties), penalty_every, changes),
+        objective=PenaltyObjective(tuple(penalties), penalty_every * discriminator_repeats, changes),
         players={"discriminator": discriminator},
         every=penalty_every,
         accumulate=accumulate,

@@ -26,9 +26,6 @@ def fuse(optimizer: keras.optimizers.Optimizer) -> None:
 
 def _update_step(adam: keras.optimizers.Adam, gradient: tf.Tensor, variable: tf.Variable, learning_rate) -> None:
     """Move one variable on one device, as `keras.optimizers.Adam.update_step` does."""
-    if isinstance(gradient, tf.IndexedSlices):  # of an embedding; the kernel moves whole variables
-        keras.optimizers.Adam.update_step(adam, gradient, variable, learning_rate)
-        return
     dtype, place = variable.dtype, adam._get_variable_index(variable)
     moves = tf.cast(adam.iterations + 1, dtype)
     beta_1, beta_2 = tf.constant(adam.beta_1, dtype), tf.constant(adam.beta_2, dtype)

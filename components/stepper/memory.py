@@ -1,5 +1,7 @@
 """What updates remember from one step to the next: moving averages over the global batch."""
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 
 from components.interfaces import UserError
@@ -30,7 +32,7 @@ class Averages:
 
 
 class MoveMemory:
-    """The memory of one move on one replica; see `interfaces.Memory`.
+    """The memory of one batch of a move on one replica; see `interfaces.Memory`.
 
     Args:
       averages: of the update; shared by the replicas, which are threads.
@@ -38,24 +40,26 @@ class MoveMemory:
     """
 
     def __init__(self, averages: Averages, global_batch_size: int) -> None:
-        """Begin a move."""
-        self._averages = averages
-        self._global_batch_size = global_batch_size
-        self._asked: dict[str, tuple[tf.Tensor, float | tf.Tensor]] = {}
+        """Begin with nothing asked for."""
+        self.averages = averages
+        self.global_batch_size = global_batch_size
+        self.asked: dict[str, tuple[tf.Tensor, float | tf.Tensor]] = {}
 
     def average(self, name: str, values: tf.Tensor, *, decay: float | tf.Tensor) -> tf.Tensor:
         """Return float32[], the average before this move; raises UserError for a name used twice in one move."""
-        if name in self._asked:
+        if name in self.asked:
             raise UserError(f"A move follows each average once. Received {name!r} twice. Name one of them differently.")
-        self._asked[name] = tf.reduce_sum(tf.stop_gradient(values)), decay
-        self._averages.names.setdefault(name)
-        variable = self._averages.variables.get(name)
+        self.asked[name] = tf.reduce_sum(tf.stop_gradient(values)), decay
+        self.averages.names.setdefault(name)
+        variable = self.averages.variables.get(name)
         return tf.zeros([]) if variable is None else variable.read_value()
 
-    def follow(self) -> None:
-        """Move every average that was asked for; all replicas arrive at the same numbers."""
-        replica = tf.distribute.get_replica_context()
-        for name, (total, decay) in self._asked.items() if self._averages.is_settled else ():
-            mean = replica.all_reduce(tf.distribute.ReduceOp.SUM, total) / self._global_batch_size
-            variable = self._averages.variables[name]
-            variable.assign(decay * variable + (1.0 - decay) * mean)
+
+def follow(memories: Sequence[MoveMemory]) -> None:
+    """Move every average that was asked for, once for all batches of a move; all replicas come to the same numbers."""
+    first, replica = memories[0], tf.distribute.get_replica_context()
+    for name, (_, decay) in first.asked.items() if first.averages.is_settled else ():
+        total = tf.add_n([memory.asked[name][0] for memory in memories])
+        mean = replica.all_reduce(tf.distribute.ReduceOp.SUM, total) / (len(memories) * first.global_batch_size)
+        variable = first.averages.variables[name]
+        variable.assign(decay * variable + (1.0 - decay) * mean)

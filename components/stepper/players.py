@@ -40,6 +40,9 @@ class LivePlayer:
             # A scale for each player: a gradient too small or too large for float16 is one player's own affair.
             self.optimizer = keras.optimizers.LossScaleOptimizer(self.optimizer)
         self._clips_gradients = clips_gradients(self.optimizer, name)
+        is_scaled = isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer)
+        is_shared = tf.distribute.get_strategy().num_replicas_in_sync > 1
+        self._looks_at_all = self._clips_gradients or (is_scaled and is_shared)
         self.optimizer.build(self.trainable)
         self._player = player
         self._decay = player.ema_decay
@@ -55,25 +58,29 @@ class LivePlayer:
           step: int64[], the step being run.
         """
         self._out_of_reach -= {v.path for v, g in zip(self.trainable, gradients, strict=True) if g is not None}
-        filled = [tf.zeros_like(v) if g is None else g for v, g in zip(self.trainable, gradients, strict=True)]
-        self.optimizer.apply(self._clipped(filled) if self._clips_gradients else filled, self.trainable)
+        # Dense: of a table's look-ups Keras squares each, where a row's gradient is the sum of its look-ups.
+        filled = [
+            tf.zeros_like(v) if g is None else tf.convert_to_tensor(g)
+            for v, g in zip(self.trainable, gradients, strict=True)
+        ]
+        self.optimizer.apply(self._of_the_batch(filled) if self._looks_at_all else filled, self.trainable)
         if (limit := self._player.weight_clip) is not None:
             for variable in self.trainable:
                 variable.assign(tf.clip_by_value(variable, -limit, limit))
         if self.averages:
             self._follow(step)
 
-    def _clipped(self, gradients: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
-        """Return this replica's share of the clipped gradient of the global batch.
+    def _of_the_batch(self, gradients: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
+        """Return this replica's share of the gradient of the global batch, clipped where the optimizer clips.
 
-        Keras would clip each replica's share, so that N replicas would take another step than one. Clipping is the
-        optimizer's own, and does nothing to a share of what it has clipped.
+        Keras would clip each replica's share, so that N replicas would take another step than one, and look for an
+        overflow of float16 in the first replica's share alone. Clipping is the optimizer's own, and does nothing to a
+        share of what it has clipped.
         """
-        replica = tf.distribute.get_replica_context()
-        whole = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        replica, whole = tf.distribute.get_replica_context(), gradients
         if replica.num_replicas_in_sync > 1:
             whole = replica.all_reduce(tf.distribute.ReduceOp.SUM, whole)
-        clipped = self.optimizer._clip_gradients(whole)
+        clipped = self.optimizer._clip_gradients(whole) if self._clips_gradients else whole
         return [gradient / replica.num_replicas_in_sync for gradient in clipped]
 
     def require_reached(self) -> None:
@@ -103,12 +110,14 @@ class LivePlayer:
 def clips_gradients(optimizer: keras.optimizers.Optimizer, player: str) -> bool:
     """Say whether an optimizer clips gradients; raises UserError for settings that have another place here.
 
-    Keras accumulates inside a condition, which dies on several replicas, and its own average is never sampled from.
+    Keras accumulates inside a condition, which dies on several replicas, its own average is never sampled from, and its
+    constant scale would be clipped with the gradient.
     """
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     elsewhere = {
         "gradient_accumulation_steps": "the objective's `accumulate`, such as gan.alternating.accumulate",
         "use_ema": "`Player.ema_decay`",
+        "loss_scale_factor": "`Experiment.precision = 'mixed_float16'`, which finds its own",
     }
     for name, place in elsewhere.items():
         if getattr(inner, name, None):

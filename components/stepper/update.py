@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from components.interfaces import Batch, Losses, Moment, Networks, Random, Update, UserError, happening_at
-from components.stepper.memory import Averages, MoveMemory
+from components.stepper.memory import Averages, MoveMemory, follow
 from components.stepper.players import LivePlayer
 
 Gradients = list[list[tf.Tensor | None]]  # of each player's variables
@@ -59,13 +59,16 @@ class LiveUpdate:
           randoms: one a batch.
         """
         statistics = [tf.identity(v) for v in self._bystanders]
-        total, metrics = self._gradients(batches[0], randoms[0])
+        total, metrics, memory = self._gradients(batches[0], randoms[0])
+        memories = [memory]
         for batch, random in zip(batches[1:], randoms[1:], strict=True):
             # One after the other: the layers' outputs of a single batch are what memory must hold.
             with tf.control_dependencies([g for one in total for g in one if g is not None]):
-                more, more_metrics = self._gradients({k: tf.identity(v) for k, v in batch.items()}, random)
+                more, more_metrics, memory = self._gradients({k: tf.identity(v) for k, v in batch.items()}, random)
+            memories.append(memory)
             total = [[_sum(a, b) for a, b in zip(*pair, strict=True)] for pair in zip(total, more, strict=True)]
             metrics = {name: value + more_metrics[name] for name, value in metrics.items()}
+        follow(memories)
         share = 1.0 / len(batches)
         for player, gradients in zip(self._players, total, strict=True):
             player.move([g if g is None or share == 1 else share * g for g in gradients], randoms[0].step)
@@ -92,16 +95,15 @@ class LiveUpdate:
                     return f"player {player.name!r}: {variable.path}, which {kind} moved by a finite gradient"
         return ""
 
-    def _gradients(self, batch: Batch, random: Random) -> tuple[Gradients, dict[str, tf.Tensor]]:
-        """Return the gradients of each player's loss on one batch, and the metrics' shares."""
+    def _gradients(self, batch: Batch, random: Random) -> tuple[Gradients, dict[str, tf.Tensor], MoveMemory]:
+        """Return the gradients of each player's loss on one batch, the metrics' shares, and what it remembers."""
         with tf.GradientTape(persistent=len(self._players) > 1) as tape:
             losses, memory = self.losses(batch, random)
             shares = self.shares(losses)
             objectives = {p.name: p.optimizer.scale_loss(shares[p.name]) for p in self._players}
         gradients = [tape.gradient(objectives[p.name], p.trainable) for p in self._players]
-        memory.follow()
         metrics = {name: self._share(value) for name, value in losses.metrics.items()}
-        return gradients, {**{self._reported(name): share for name, share in shares.items()}, **metrics}
+        return gradients, {**{self._reported(name): share for name, share in shares.items()}, **metrics}, memory
 
     def _reported(self, player: str) -> str:
         return f"{player}/{self.update.loss_name}"

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import typing
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -24,7 +25,8 @@ from components.evaluator.sample_evaluator import SampleEvaluator
 from components.evaluator.vae_metrics import ActiveUnits, ImportanceWeightedBound, NegativeElbo, ReconstructionError
 from components.interfaces import Networks, Player, UserError
 from components.loss_library import likelihood
-from components.model_zoo import vae_networks
+from components.model_zoo import dcgan, vae_networks
+from components.model_zoo.generator_conditioning import GeneratorConditioning
 from components.objectives import vae
 from components.sampler.image_sampler import ImageSampler
 from components.sampler.vae_sampler import VAESampler
@@ -125,6 +127,14 @@ def test_real_images_in_the_place_of_generated_ones_score_as_real_ones() -> None
     assert first < 1e-9  # seed 0 draws the very images
     assert max(others) < 2 * found["frechet_distance"].real
     assert abs(found["precision"].value - found["precision"].real) < 0.1
+
+
+@pytest.mark.parametrize("conditioning", typing.get_args(GeneratorConditioning))
+def test_model_that_is_told_the_class_is_known_before_its_first_step(conditioning) -> None:
+    """At first conditional batch normalisation makes the same of all classes."""
+    spec = toy_spec(8, 8, 1, num_classes=3)
+    sampler = ImageSampler(Networks({"generator": dcgan.generator(spec, conditioning=conditioning)}, spec))
+    assert sampler.conditional == (conditioning != "none")
 
 
 def test_class_is_not_asked_of_a_model_that_draws_none_on_request() -> None:

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from components.interfaces import UserError
 from components.model_zoo.normalisation import ConditionalBatchNorm, first_map, normaliser
@@ -78,3 +79,38 @@ def test_first_map_in_groups_is_normalised_by_channels() -> None:
 def test_class_without_a_batch_to_normalise_is_refused(normalisation) -> None:
     with pytest.raises(UserError, match="needs a network with batch normalisation.*Bind"):
         normaliser(normalisation, labels=keras.Input((), dtype="int32"), num_classes=3)
+
+
+@pytest.mark.parametrize("normalisation", ["batch", "batch_per_replica", "layer", "group"])
+def test_slope_of_a_penalty_on_gradients_is_that_of_differences(normalisation) -> None:
+    """Keras's variance has the wrong second derivative, which shows behind a layer with weights."""
+    keras.config.set_dtype_policy("float64")
+    try:
+        images = keras.Input((4, 4, 2), dtype="float64")
+        x = keras.layers.Conv2D(4, 3, activation="softplus")(images)
+        x = keras.layers.Flatten()(keras.ops.softplus(normaliser(normalisation)(x)))
+        critic = keras.Model(images, keras.layers.Dense(1)(x))
+    finally:
+        keras.config.set_dtype_policy("float32")
+    random = np.random.default_rng(0)
+    for variable in critic.trainable_variables:
+        variable.assign(random.normal(size=variable.shape))
+    batch = tf.constant(random.normal(size=(5, 4, 4, 2)))
+
+    def penalty() -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(batch)
+            logits = critic(batch, training=True)
+        return tf.reduce_sum(tf.square(tape.gradient(logits, batch)))
+
+    kernel = critic.trainable_variables[0]
+    with tf.GradientTape() as tape:
+        value = penalty()
+    way, start, step = random.normal(size=kernel.shape), kernel.numpy(), 1e-5
+    ahead, behind = (_at(kernel, start + sign * step * way, penalty) for sign in (1, -1))
+    np.testing.assert_allclose(np.sum(tape.gradient(value, kernel) * way), (ahead - behind) / (2 * step), rtol=1e-6)
+
+
+def _at(variable: keras.Variable, value: np.ndarray, ask) -> float:
+    variable.assign(value)
+    return float(ask())

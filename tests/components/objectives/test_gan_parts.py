@@ -127,6 +127,16 @@ def test_penalties_taken_now_and_then_without_penalties_are_refused() -> None:
         gan.alternating(loss=adversarial.hinge, **PLAYERS, penalty_every=4)
 
 
+def test_lazy_penalty_stands_for_all_moves_in_between() -> None:
+    def one(critic, real, fake, *, random):
+        return tf.ones([B])
+
+    updates = gan.alternating(
+        loss=adversarial.hinge, **PLAYERS, penalties=[one], penalty_every=4, discriminator_repeats=3
+    )
+    np.testing.assert_array_equal(losses(updates[1]).players["discriminator"], np.full(B, 12.0))
+
+
 def test_every_image_that_is_judged_is_augmented() -> None:
     def darker(images, *, random):
         return images - 100.0

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from toy_games import TOYS, require_close, trained
 
-from components.interfaces import Player
+from components.interfaces import Losses, Player, Update
 from components.loss_library import adversarial
 from components.objectives import gan
 from components.stepper.fused_adam import fuse
@@ -60,14 +60,34 @@ def test_other_optimizers_are_left_alone(make) -> None:
     assert "update_step" not in vars(fused(make()))
 
 
-def test_gradient_of_some_rows_moves_as_keras_moves_it() -> None:
-    rows = tf.IndexedSlices(tf.constant([[1.0, 2.0, 3.0], [0.5, 0.5, 0.5]]), tf.constant([1, 1]), tf.constant([2, 3]))
-    after = []
-    for optimizer in (MADE["adam"](), fused(MADE["adam"]())):
-        variable = keras.Variable(np.ones((2, 3), np.float32))
-        optimizer.apply([rows], [variable])
-        after.append(np.asarray(variable))
-    np.testing.assert_array_equal(*after)
+class Table(keras.Model):
+    """A number for each label: looked up, or by a product with one-hot rows."""
+
+    def __init__(self, looks_up: bool) -> None:
+        super().__init__()
+        self.looks_up = looks_up
+        self.table = self.add_weight(shape=(2, 1), initializer="ones", name="table")
+        self.built = True
+
+    def call(self, labels):
+        if self.looks_up:
+            return keras.ops.take(self.table, labels, axis=0)[:, 0]
+        return keras.ops.matmul(keras.ops.one_hot(labels, 2), self.table)[:, 0]
+
+
+def read(networks, batch, *, random):
+    return Losses({"only": networks["only"](batch["label"]) * tf.reduce_mean(batch["image"], axis=[1, 2, 3])})
+
+
+@pytest.mark.parametrize("hardware", ["one_device", pytest.param("cpu:2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("make", [keras.optimizers.Adam, keras.optimizers.AdamW, keras.optimizers.RMSprop])
+def test_row_of_a_table_moves_by_the_sum_of_its_look_ups(make, hardware) -> None:
+    update = Update(objective=read, players={"only": Player(optimizer=lambda: make(0.1))})
+    looked_up, multiplied = (
+        trained(hardware, {"only": lambda spec, looks_up=looks_up: Table(looks_up)}, [update], steps=3)
+        for looks_up in (True, False)
+    )
+    require_close(looked_up, multiplied)
 
 
 @pytest.mark.parametrize("hardware", ["cpu:2", pytest.param("cpu:8", marks=pytest.mark.slow)])

@@ -156,9 +156,42 @@ def test_memory_is_the_moving_average_of_the_global_batch(hardware) -> None:
     np.testing.assert_allclose(metrics["before"], np.mean(before), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("accumulate", [1, 4])
+def test_memory_of_accumulated_batches_moves_once_and_is_read_as_it_stood_before(accumulate) -> None:
+    def remembering(networks, batch, *, random):
+        ones = tf.ones(batch["image"].shape[0])
+        before = current_memory().average("one", ones, decay=0.5)
+        return Losses(squared(networks, batch, random=random).players, {"before": before * ones})
+
+    update = Update(objective=remembering, players={"only": Player(optimizer=sgd())}, accumulate=accumulate)
+    numbers, metrics = trained("one_device", ONE, [update], steps=2)
+    assert numbers["update_0/one/0"] == 0.75 and metrics["before"] == 0.25  # the mean of 0 and 0.5
+
+
+@pytest.mark.parametrize("bad", [0, 1])
+def test_overflow_of_float16_on_any_replica_leaves_the_step_out(bad) -> None:
+    def overflowing(networks, batch, *, random):
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        lost = tf.where(replica == bad, np.inf, 1.0)
+        output = tf.cast(networks["only"](batch["image"]), tf.float32)
+        return Losses({"only": lost * tf.square(output - 1.0)})
+
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        update = Update(objective=overflowing, players={"only": Player(optimizer=sgd())})
+        numbers, _ = trained("cpu:2", {"only": lambda spec: OneWeight()}, [update], steps=1)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert numbers["only/0"] == 1.0
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
-    [({"gradient_accumulation_steps": 2}, "accumulate"), ({"use_ema": True}, "ema_decay")],
+    [
+        ({"gradient_accumulation_steps": 2}, "accumulate"),
+        ({"use_ema": True}, "ema_decay"),
+        ({"loss_scale_factor": 8.0}, "mixed_float16"),
+    ],
 )
 def test_settings_of_an_optimizer_that_have_another_place_are_refused(settings, words) -> None:
     update = Update(objective=squared, players={"only": Player(optimizer=sgd(**settings))})
