@@ -46,7 +46,9 @@ def wgan_gp(
     Returns:
       float32[B].
 
-    Reference: Gulrajani et al., 2017, arXiv:1704.00028, equation 3 and algorithm 1; one-sided: section 4.
+    Reference: Gulrajani et al., 2017, arXiv:1704.00028, equation 3 and algorithm 1; one-sided: section 4. The paper has
+    no labels: a conditional critic judges the points between with those of the real images, whatever class the
+    generated ones, whose labels are drawn on their own, were made for.
     """
     u = random.uniform("penalty/interpolation", [1, 1, 1])
     excess = _norm(_slopes(critic, u * real + (1.0 - u) * fake)) - target

@@ -28,7 +28,8 @@ def latent_consistency(
     pixels: the images of near latents shall differ, and be judged alike.
 
     Args:
-      updates: of players named "generator" and "discriminator".
+      updates: of players named "generator" and "discriminator"; the first update of each gets its term, so that lazy
+        penalties stay what they are.
       noise: sigma of the paper.
       discriminator_weight: lambda_dis of the paper.
       generator_weight: lambda_gen of the paper.
@@ -43,12 +44,16 @@ def latent_consistency(
             f"{sorted({name for update in updates for name in update.players})}. Bind the updates of a GAN."
         )
     weights = {"generator": generator_weight, "discriminator": discriminator_weight}
-    return [replace(update, objective=_Consistent(update.objective, noise, weights)) for update in updates]
+    added = []
+    for update in updates:
+        of_this = {name: weights.pop(name) for name in set(weights) & set(update.players)}
+        added.append(replace(update, objective=_Consistent(update.objective, noise, of_this)) if of_this else update)
+    return added
 
 
 @dataclass(frozen=True)
 class _Consistent:
-    """An objective with the terms of the players that it has."""
+    """An objective with the terms of the players in `weights`."""
 
     objective: Objective
     noise: float
@@ -57,7 +62,7 @@ class _Consistent:
     def __call__(self, networks: Networks, batch: Batch, *, random: Random) -> Losses:
         """Return the losses of the objective and the terms added; each term is a metric too."""
         losses = self.objective(networks, batch, random=random)
-        terms = _terms(networks, random, self.noise, set(losses.players))
+        terms = _terms(networks, random, self.noise, set(self.weights))
         players = {
             name: loss + self.weights[name] * terms[name] if name in terms else loss
             for name, loss in losses.players.items()

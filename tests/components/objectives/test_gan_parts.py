@@ -10,7 +10,7 @@ import tensorflow as tf
 from toy_parts import in_a_move, toy_random, toy_spec
 
 from components.interfaces import Losses, Networks, Player, Update, UserError
-from components.loss_library import adversarial
+from components.loss_library import adversarial, penalties
 from components.objectives import gan, infogan, judging, vae_gan
 from components.objectives.latent_consistency import latent_consistency
 
@@ -166,6 +166,12 @@ def test_latent_consistency_is_the_formula() -> None:
         (name,) = before.players
         rise = losses(after).players[name] - losses(before).players[name]
         np.testing.assert_allclose(rise, by_hand[name], rtol=1e-3, atol=1e-5)
+
+
+def test_latent_consistency_beside_lazy_penalties_is_in_each_players_first_update_alone() -> None:
+    plain = gan.alternating(loss=adversarial.hinge, penalties=[penalties.r1], penalty_every=4, **PLAYERS)
+    added = latent_consistency(updates=plain)
+    assert [old.objective is new.objective for old, new in zip(plain, added, strict=True)] == [False, True, False]
 
 
 def test_latent_consistency_of_other_players_is_refused() -> None:
