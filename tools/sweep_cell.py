@@ -90,7 +90,7 @@ class Processes:
         with self._lock:
             if not self._is_stopped:
                 for process in self._running:
-                    process.send_signal(signal.SIGINT)
+                    process.send_signal(signal.SIGTERM)  # not SIGINT: what a shell began with `&` is deaf to it
             self._is_stopped = True
 
 

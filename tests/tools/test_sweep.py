@@ -201,8 +201,14 @@ def test_processes_stopped_are_asked_to_save_and_start_nothing_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     popen, started = subprocess.Popen, []
-    # It says that it is on where an interrupt already finds the handler: said before `try`, the signal may come first.
-    code = "import time\ntry:\n print('on', flush=True)\n time.sleep(30)\nexcept KeyboardInterrupt: print('saved')"
+    # The child is deaf to SIGINT, as all that a shell begins with `&` is, and says that it is on once it can be asked.
+    code = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(print('saved')))\n"
+        "print('on', flush=True)\n"
+        "time.sleep(30)"
+    )
 
     def fake(command: list[str], **values) -> subprocess.Popen:
         started.append(popen([sys.executable, "-c", code], **values))
