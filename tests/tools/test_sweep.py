@@ -334,6 +334,10 @@ params = ["strategy.select.name = 'one_device'", "LATENT_DIM = 2"]
 """
 
 
+def handlers() -> list[object]:
+    return [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+
+
 @pytest.mark.slow
 def test_sweep_of_two_tiny_cells_writes_a_table_and_does_nothing_the_second_time(
     tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -344,7 +348,9 @@ def test_sweep_of_two_tiny_cells_writes_a_table_and_does_nothing_the_second_time
     monkeypatch.setattr(sweep.quiet, "start", lambda: None)
     (tmp_path / "tiny.toml").write_text(TINY)
     arguments = [str(tmp_path / "tiny.toml"), f"--workdir={tmp_path / 'runs'}", f"--output={tmp_path / 'docs/tiny.md'}"]
+    before = handlers()
     assert sweep.main(arguments) == 0
+    assert handlers() == before
     out = capsys.readouterr().out
     assert re.search(r"\[1/2\] gan, seed 0: .* read as asked, Fréchet distance \d+\.\d, \d+ s", out), out
     assert re.search(r"\[2/2\] vae, seed 0: Fréchet distance", out)
@@ -360,4 +366,3 @@ def test_sweep_of_two_tiny_cells_writes_a_table_and_does_nothing_the_second_time
     assert sweep.main(arguments) == 0
     assert capsys.readouterr().out.count("done before") == 2
     assert (tmp_path / "docs" / "tiny.md").read_text() == written
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
