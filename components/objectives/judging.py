@@ -1,6 +1,6 @@
 """What the moves of a GAN have in common: fakes, how the discriminator judges, and what is counted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -18,7 +18,7 @@ from components.interfaces import (
     UserError,
     latent_dim,
 )
-from components.outside import outside
+from components.objectives.loss_inputs import depends_on_first
 
 
 def generate(networks: Networks, random: Random) -> tuple[tf.Tensor, tf.Tensor]:
@@ -114,6 +114,13 @@ def judgement(discriminator: keras.Model, images: tf.Tensor, labels: tf.Tensor) 
             f"{discriminator.name!r}, which takes {' and '.join(map(str, taken))}{given}. Bind a discriminator as "
             "`Experiment.networks['discriminator']`."
         )
+    logits, size = outputs["logits"], images.shape[0]
+    if logits.dtype != tf.float32 or logits.shape.as_list() != [size]:
+        raise UserError(
+            f"A discriminator's 'logits' are float32, one number per image, whatever the precision. Received "
+            f"{logits.dtype.name}{logits.shape.as_list()} from {discriminator.name!r} where float32[{size}] is due. "
+            "Let its last layer have dtype='float32' and one unit, and take [:, 0] of it."
+        )
     return outputs
 
 
@@ -126,23 +133,32 @@ def play(loss: AdversarialLoss, real_logits: tf.Tensor, fake_logits: tf.Tensor) 
             f"{type(losses).__name__} from {getattr(loss, '__name__', type(loss).__name__)!r}. Bind a function of "
             "components.loss_library.adversarial, or return that from yours."
         )
+    for player, value in losses._asdict().items():
+        _require_term(f"The {player}'s part of the adversarial `loss`", loss, value, fake_logits.shape[0])
     return losses
 
 
 def generator_loss(loss: AdversarialLoss, judge: Judge) -> tf.Tensor:
     """Return what the generator minimises, float32[B]; real images are judged only where the loss compares."""
     fake_logits = judge.fake_logits
-    real_logits = judge.real_logits if _generator_sees_real(loss) else tf.zeros_like(fake_logits)
-    return play(loss, real_logits, fake_logits).generator
+
+    def of_generator(real: tf.Tensor, fake: tf.Tensor) -> tf.Tensor:
+        return play(loss, real, fake).generator
+
+    compares = depends_on_first(of_generator, fake_logits.shape[0])
+    real_logits = judge.real_logits if compares else tf.zeros_like(fake_logits)
+    return of_generator(real_logits, fake_logits)
 
 
 def penalise(penalties: Sequence[Penalty], judge: Judge, random: Random) -> dict[str, tf.Tensor]:
     """Return {"discriminator/penalty_i": float32[B]}."""
     real, fake = judge.batch["image"], judge.fakes
-    return {
-        f"discriminator/penalty_{index}": penalty(judge, real, fake, random=random)
-        for index, penalty in enumerate(penalties)
-    }
+    terms = {}
+    for index, penalty in enumerate(penalties):
+        term = penalty(judge, real, fake, random=random)
+        _require_term("A penalty", penalty, term, real.shape[0])
+        terms[f"discriminator/penalty_{index}"] = term
+    return terms
 
 
 def told(
@@ -168,14 +184,13 @@ def accuracy(real_logits: tf.Tensor, fake_logits: tf.Tensor) -> dict[str, tf.Ten
     }
 
 
-def _generator_sees_real(loss: AdversarialLoss) -> bool:
-    """Say whether the generator's loss depends on real logits, as relativistic ones do, by asking its gradient."""
-
-    def ask() -> bool:
-        real, fake = tf.constant([0.1, 0.2]), tf.constant([0.3, 0.4])
-        with tf.GradientTape() as tape:
-            tape.watch(real)
-            generator_loss = play(loss, real, fake).generator
-        return tape.gradient(generator_loss, real) is not None
-
-    return outside(ask)
+def _require_term(what: str, function: Callable[..., object], value: object, size: int | None) -> None:
+    """Refuse what is no float32[B]; the step's own check would not know which function to name."""
+    if tf.is_tensor(value) and value.dtype == tf.float32 and value.shape.as_list() == [size]:
+        return
+    received = f"{value.dtype.name}{value.shape.as_list()}" if tf.is_tensor(value) else repr(value)
+    raise UserError(
+        f"{what} is float32, one number per example, never a mean. Received {received} from "
+        f"{getattr(function, '__name__', type(function).__name__)!r} where float32[{size}] is due. Return a tensor of "
+        "that dtype, reduced over all axes but the first."
+    )

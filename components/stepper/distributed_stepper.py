@@ -215,14 +215,17 @@ class DistributedStepper:
     def _abstract_rows(self) -> Batch:
         """Return the form of a global batch, as iterators give it."""
 
-        def zeros(context: tf.distribute.ReplicaContext | None = None) -> Batch:
-            size = self._per_replica_batch_size
-            return Batch(image=tf.zeros([size, *self._networks.spec.image_shape]), label=tf.zeros([size], tf.int32))
-
+        size = self._per_replica_batch_size
+        form = Batch(
+            image=tf.TensorSpec([size, *self._networks.spec.image_shape]), label=tf.TensorSpec([size], tf.int32)
+        )
         if self._num_replicas == 1:
-            rows = zeros()
-        else:
-            rows = self._strategy.experimental_distribute_values_from_function(zeros)
+            return form  # nothing of its size is made: a batch may be too large for this host
+
+        def zeros(context: tf.distribute.ReplicaContext) -> Batch:
+            return tf.nest.map_structure(lambda one: tf.zeros(one.shape, one.dtype), form)
+
+        rows = self._strategy.experimental_distribute_values_from_function(zeros)
         return tf.nest.map_structure(tf.type_spec_from_value, rows)
 
     def _learn_memory(self) -> None:

@@ -123,10 +123,12 @@ def _sum(left: tf.Tensor | None, right: tf.Tensor | None) -> tf.Tensor | None:
     return tf.convert_to_tensor(left) + tf.convert_to_tensor(right)  # an embedding's are sparse
 
 
-def _check_per_example(what: str, value: tf.Tensor, size: int) -> None:
-    if value.shape.as_list() != [size] or value.dtype != tf.float32:
-        raise UserError(
-            f"Losses and metrics are float32, one number per example, never a mean. {what} must be float32[{size}]; "
-            f"received {value.dtype.name}{value.shape.as_list()}. Reduce over all axes but the first, in the loss or "
-            "objective that `Experiment.updates` leads to."
-        )
+def _check_per_example(what: str, value: object, size: int) -> None:
+    if tf.is_tensor(value) and value.shape.as_list() == [size] and value.dtype == tf.float32:
+        return
+    received = f"{value.dtype.name}{value.shape.as_list()}" if tf.is_tensor(value) else repr(value)
+    raise UserError(
+        f"Losses and metrics are float32, one number per example, never a mean. {what} must be float32[{size}]; "
+        f"received {received}. Cast it, or reduce over all axes but the first, in the loss or objective that "
+        "`Experiment.updates` leads to."
+    )

@@ -207,6 +207,12 @@ def test_toy_step_compiles_for_one_core() -> None:
     assert weights < found.bytes_needed < 2**26 and found.cost["flops"] > 0
 
 
+def test_batch_larger_than_this_host_is_rehearsed_all_the_same() -> None:
+    stepper = toy_run(batch=2**30).stepper
+    stepper.rehearse()  # a tensor of it would take 64 GiB
+    assert stepper.metrics
+
+
 @pytest.mark.slow
 @needs_extra
 def test_batch_that_is_too_large_is_told() -> None:

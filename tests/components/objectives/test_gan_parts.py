@@ -7,9 +7,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from toy_parts import in_a_move, toy_random, toy_spec
+from toy_parts import ToyMemory, in_a_move, toy_random, toy_spec
 
-from components.interfaces import Losses, Networks, Player, Update, UserError
+from components.interfaces import Losses, Networks, Player, Update, UserError, current_memory, current_random
 from components.loss_library import adversarial, penalties
 from components.objectives import gan, infogan, judging, vae_gan
 from components.objectives.latent_consistency import latent_consistency
@@ -280,3 +280,75 @@ def test_real_images_are_judged_in_the_generators_move_only_for_a_loss_that_comp
         parts = networks(discriminator=offset)
         losses_of_generators(loss)["alternating"](parts, batch(), random=toy_random())
         assert len(parts["discriminator"].inputs_seen) == count, loss
+
+
+def detached(real_logits, fake_logits):
+    """Relativistic pairing, written with the detached logits that the papers' own code has."""
+    return adversarial.PlayerLosses(
+        generator=tf.nn.softplus(tf.stop_gradient(real_logits) - fake_logits),
+        discriminator=tf.nn.softplus(fake_logits - real_logits),
+    )
+
+
+def comparing(real_logits, fake_logits):
+    """The generator is left alone where it fools better than real images do."""
+    generator = tf.where(fake_logits > tf.reduce_mean(real_logits), 0.0, -fake_logits)
+    return adversarial.PlayerLosses(generator, fake_logits - real_logits)
+
+
+def remembering(real_logits, fake_logits):
+    current_memory().average("real", real_logits, decay=0.9)
+    return adversarial.PlayerLosses(-fake_logits, fake_logits - real_logits)
+
+
+def drawing(real_logits, fake_logits):
+    softer = 0.1 * current_random().uniform("soft_labels")
+    return adversarial.PlayerLosses(-fake_logits * (1.0 - softer), fake_logits - real_logits)
+
+
+@pytest.mark.parametrize(
+    ("loss", "count"), [(detached, 2), (comparing, 2), (remembering, 2), (drawing, 1), (adversarial.hinge, 1)]
+)
+def test_generators_loss_gets_real_logits_wherever_their_value_counts(loss, count) -> None:
+    parts, memory = networks(discriminator=offset), ToyMemory()
+    with in_a_move(memory=memory):
+        found = losses_of_generators(loss)["alternating"](parts, batch(), random=toy_random())
+        assert len(parts["discriminator"].inputs_seen) == count
+        fakes, fake_labels = judging.generate(parts, toy_random())
+        real = offset(batch()["image"], batch()["label"])["logits"]
+        by_hand = loss(real, offset(fakes, fake_labels)["logits"]).generator
+    np.testing.assert_allclose(found.players["generator"], by_hand, rtol=1e-6)
+    for values, _ in memory.followed.values():
+        np.testing.assert_allclose(values, real, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("term", "received"),
+    [
+        (lambda: None, "None"),
+        (lambda: 0.0, "0.0"),
+        (lambda: tf.zeros([B], tf.float64), r"float64\[4\]"),
+        (lambda: tf.zeros([B, 1]), r"float32\[4, 1\]"),
+        (lambda: tf.zeros([]), r"float32\[\]"),
+    ],
+)
+def test_term_that_is_no_number_per_example_is_refused_with_its_function(term, received) -> None:
+    def mistaken(*_, **__):
+        return term()
+
+    def mistaken_loss(real_logits, fake_logits):
+        return adversarial.PlayerLosses(term(), fake_logits)
+
+    critic = gan.alternating(loss=adversarial.hinge, generator=player(), discriminator=player(), penalties=[mistaken])
+    with in_a_move(), pytest.raises(UserError, match=rf"penalty .*Received {received} from 'mistaken'"):
+        critic[0].objective(networks(), batch(), random=toy_random())
+    generator = losses_of_generators(mistaken_loss)["alternating"]
+    with in_a_move(), pytest.raises(UserError, match=rf"generator's part .*Received {received} from 'mistaken_loss'"):
+        generator(networks(), batch(), random=toy_random())
+
+
+@pytest.mark.parametrize("wrong", [lambda one: tf.cast(one, tf.bfloat16), lambda one: one[:, None]])
+def test_logits_of_another_dtype_or_shape_are_the_networks_mistake(wrong) -> None:
+    parts = networks(discriminator=lambda images, labels: {"logits": wrong(judged(images, labels)["logits"])})
+    with pytest.raises(UserError, match=r"'logits' are float32, one number per image.*dtype='float32'"):
+        losses_of_generators(adversarial.hinge)["alternating"](parts, batch(), random=toy_random())
