@@ -1,9 +1,9 @@
 """Mode evaluate: scores a checkpoint of a run, or with --watch each new one while the run is trained."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from components.interfaces import Evaluator, UserError
+from components.interfaces import Evaluator, Measurement, UserError
 from pipeline import configs
 from pipeline.build import Run
 from pipeline.evaluation_file import EvaluationFile, table
@@ -34,6 +34,7 @@ def evaluate(workdir: str, *, checkpoint: str, gin_param: Sequence[str], watch: 
     folder = RunFolder(workdir)
     folder.require_run()
     kept = EvaluationFile(folder.evaluation)
+    kept.entries()  # a damaged file is refused before the work that would be lost
     run, evaluator, config = scored_run(folder, gin_param)
     if watch:
         if checkpoint != "latest":
@@ -41,8 +42,11 @@ def evaluate(workdir: str, *, checkpoint: str, gin_param: Sequence[str], watch: 
         steps: Iterator[int] = new_checkpoints(run, folder)
     else:
         steps = iter([_restore(run, folder, checkpoint, kept, best_by)])
-    scored = []
+    scored: list[int] = []
+    found: Mapping[str, Measurement] = {}
     with config.explaining(evaluator):
+        if watch:
+            _require_better(best_by, evaluator)
         for step in steps:
             found = evaluator.evaluate(step)
             with folder.writing(f"The evaluation of step {step} is lost."):
@@ -50,10 +54,19 @@ def evaluate(workdir: str, *, checkpoint: str, gin_param: Sequence[str], watch: 
             print(table(step, found), flush=True)
             scored.append(step)
     if watch and scored:
-        step, value = kept.best(best_by)
+        step, value = kept.best(best_by, like=found)
         print(f"The training has ended. Best by {best_by}: step {step} ({value:.4g}).", flush=True)
     print(f"Certificates are in {folder.evaluation}." if scored else "No checkpoint was scored.", flush=True)
     return 0
+
+
+def _require_better(best_by: str, evaluator: Evaluator) -> None:
+    """Refuse before a whole training is watched what could name no best checkpoint after it."""
+    if best_by not in evaluator.metric_names:
+        raise UserError(
+            f"`--best_by` must be a metric of the evaluation. Received {best_by!r}; there are "
+            f"{', '.join(evaluator.metric_names)}."
+        )
 
 
 def scored_run(folder: RunFolder, gin_param: Sequence[str]) -> tuple[Run, Evaluator, configs.Config]:

@@ -58,12 +58,19 @@ class EvaluationFile:
         evaluations = sorted([*others, entry], key=lambda one: one["step"])
         replace_text(self._path, json.dumps({"evaluations": evaluations}, indent=2, allow_nan=False) + "\n")
 
-    def best(self, metric: str, among: list[int] | None = None) -> tuple[int, float]:
-        """Return the step whose newest entry is the best by a metric, and its value; the earliest of equal ones.
+    def best(
+        self, metric: str, among: list[int] | None = None, like: Mapping[str, Measurement] | None = None
+    ) -> tuple[int, float]:
+        """Return the step that is the best by a metric, and its value; the earliest of equal ones.
+
+        Numbers compare only where their certificates agree in all but the checkpoint: other counts or another extractor
+        give other numbers.
 
         Args:
           metric: its name.
           among: steps to choose from; None: all.
+          like: an evaluation: only those made in the same way count. None: the way in which the most steps were
+            evaluated, of equally many that of the latest step.
 
         Raises:
           UserError: none of those steps was evaluated, or the metric is unknown, or has no better and worse.
@@ -73,7 +80,15 @@ class EvaluationFile:
             raise UserError(
                 f"The best checkpoint is one that was evaluated. {self._path} tells of none. Evaluate some."
             )
-        by_step = {one["step"]: one["metrics"][metric] for one in entries if metric in one["metrics"]}
+        ways: dict[str, dict[int, Any]] = {}
+        for entry in entries:
+            if metric in entry["metrics"]:
+                one = entry["metrics"][metric]
+                ways.setdefault(_way(one["certificate"]), {})[entry["step"]] = one
+        if like is not None and metric in like:
+            by_step = ways.get(_way(like[metric].certificate), {})
+        else:
+            by_step = max(ways.values(), key=lambda steps: (len(steps), max(steps)), default={})
         known = [name for name, one in entries[-1]["metrics"].items() if one["better"]]
         if not by_step or next(iter(by_step.values()))["better"] is None:
             raise UserError(
@@ -83,6 +98,12 @@ class EvaluationFile:
         sign = 1 if next(iter(by_step.values()))["better"] == "lower" else -1
         step = min(by_step, key=lambda one: (sign * by_step[one]["value"], one))
         return step, by_step[step]["value"]
+
+
+def _way(certificate: Mapping[str, Any]) -> str:
+    """Return how a number was made, whatever the checkpoint."""
+    kept = {key: value for key, value in certificate.items() if key not in ("checkpoint_step", "value_of_each_seed")}
+    return json.dumps(kept, sort_keys=True)
 
 
 def table(step: int, found: Mapping[str, Measurement]) -> str:

@@ -1,5 +1,6 @@
 """Many images in one picture, and images in files."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,5 +90,11 @@ def encode(picture: np.ndarray) -> bytes:
 
 def _write_folder(images: np.ndarray, labels: Sequence[int], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    before = next((one.name for one in folder.iterdir() if re.fullmatch(r"\d{6}-\d+\.png", one.name)), None)
+    if before:
+        raise UserError(
+            f"`--output` is a folder without images of an earlier call: a score of both would be one of neither. "
+            f"{folder} holds {before}. Name another, or empty it."
+        )
     for index, (image, label) in enumerate(zip(images, labels, strict=True)):
         (folder / f"{index:06d}-{label}.png").write_bytes(encode(image))

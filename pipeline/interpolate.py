@@ -5,7 +5,7 @@ import numpy as np
 from pipeline import walk
 from pipeline.latent_paths import PATHS
 from pipeline.run_folder import RunFolder
-from pipeline.sample import decoder_of, restored, turns
+from pipeline.sample import decoder_of, require_class_on_request, restored, turns
 
 
 def interpolate(
@@ -52,6 +52,7 @@ def interpolate(
     place = walk.place_of(output, folder.path / "interpolation.png", frame_milliseconds)
     run = restored(folder, checkpoint)
     decoder = decoder_of(run.sampler, "--mode=interpolate")
+    require_class_on_request(run.sampler, labels)
     num_classes = run.networks.spec.num_classes
     ends = decoder.latents(2 * rows, seed=seed, truncation=truncation).reshape(rows, 2, -1)
     positions = np.linspace(0.0, 1.0, columns)

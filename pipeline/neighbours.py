@@ -9,7 +9,7 @@ from components.interfaces import DataSource, UserError
 from pipeline import grid
 from pipeline.reconstruct import as_bytes, require_like
 from pipeline.run_folder import RunFolder
-from pipeline.sample import drawn, restored, turns
+from pipeline.sample import drawn, require_class_on_request, restored, turns
 
 _BATCH = 500
 
@@ -55,6 +55,7 @@ def neighbours(
     data = run.experiment.data
     require_like(data.spec, folder.spec())
     classes = turns(labels, run.networks.spec.num_classes)
+    require_class_on_request(run.sampler, labels)
     chosen = [classes[index % len(classes)] for index in range(rows)]
     images = drawn(run.sampler, rows, seed=seed, labels=chosen, truncation=truncation)
     found = nearest(images, data, columns - 1, run.experiment.seed)

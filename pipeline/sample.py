@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from components.interfaces import Curating, Decoder, Hardware, Sampler, UserError
+from components.interfaces import Curating, Decoder, Hardware, Requestable, Sampler, UserError
 from pipeline import configs, grid
 from pipeline.build import Run, build
 from pipeline.run_folder import RunFolder
@@ -45,11 +45,13 @@ def sample(
     folder.require_run()
     run = restored(folder, checkpoint)
     classes = turns(labels, run.networks.spec.num_classes)
+    require_class_on_request(run.sampler, labels)
     chosen = [classes[index % len(classes)] for index in range(num_images)]
     images = drawn(run.sampler, num_images, seed=seed, labels=chosen, truncation=truncation)
     place = Path(output) if output else folder.path / "sample.png"
     grid.write(images, chosen, place, columns=min(num_images, len(classes) if len(classes) > 1 else _GRID_COLUMNS))
-    print(f"{num_images} images of step {run.step} (classes {labels}, seed {seed}) are in {place}.")
+    asked = f"classes {labels}" if draws_class_on_request(run.sampler) else "no class asked for"
+    print(f"{num_images} images of step {run.step} ({asked}, seed {seed}) are in {place}.")
     return 0
 
 
@@ -59,6 +61,20 @@ def drawn(sampler: Sampler, num_images: int, *, seed: int, labels: Sequence[int]
         return sampler.sample(num_images, seed=seed, labels=labels)
     decoder = decoder_of(sampler, "--truncation")
     return decoder.decode(decoder.latents(num_images, seed=seed, truncation=truncation), labels)
+
+
+def draws_class_on_request(sampler: Sampler) -> bool:
+    """Return whether the images depend on their labels, as far as the sampler tells."""
+    return not isinstance(sampler, Requestable) or sampler.conditional
+
+
+def require_class_on_request(sampler: Sampler, labels: str) -> None:
+    """Refuse labels for a model whose images do not depend on them: they would be told falsely of its images."""
+    if labels != "balanced" and not draws_class_on_request(sampler):
+        raise UserError(
+            f"`--labels` is the class of each image. Received {labels!r} for a model that draws no class on request. "
+            "Leave it out."
+        )
 
 
 def decoder_of(sampler: Sampler, asked: str) -> Decoder:

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SHARED = {f"components.{name}" for name in ("interfaces", "errors", "moment", "draws", "class_mixture", "outside")}
+SHARED = {
+    f"components.{name}"
+    for name in ("interfaces", "errors", "moment", "draws", "class_mixture", "outside", "dependence")
+}
 SOURCES = sorted(p for folder in ("components", "pipeline", "tools") for p in (ROOT / folder).rglob("*.py"))
 
 

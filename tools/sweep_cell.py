@@ -124,7 +124,7 @@ def run(cell: Cell, workdir: Path, *, scoring: str, num_images: int, command: Co
     with (folder / "log.txt").open("a", encoding="utf-8") as log:
         start = log.tell()
         try:
-            if "seconds" not in notes:
+            if "seconds" not in notes or not any((folder / "checkpoints").glob("step-*")):
                 _write(folder, notes)
                 _call(command, _training(cell, folder), log)
                 notes |= {"seconds": _seconds(folder, cell.steps), "about": _about(folder)}
@@ -153,9 +153,10 @@ def is_of_another(cell: Cell, workdir: Path) -> bool:
 def _notes(folder: Path) -> dict[str, Any]:
     """Return what cell.json holds; {} where there is none, or none that can be read."""
     try:
-        return json.loads((folder / "cell.json").read_text())
+        notes = json.loads((folder / "cell.json").read_text())
     except (OSError, ValueError):
         return {}
+    return notes if isinstance(notes, dict) else {}
 
 
 def _write(folder: Path, notes: Mapping[str, Any]) -> None:

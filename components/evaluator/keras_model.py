@@ -63,6 +63,11 @@ class KerasModel:
 
     def _cut(self, model: keras.Model) -> keras.Model:
         """Return the model up to the layer."""
+        if not getattr(model, "inputs", None):
+            raise UserError(
+                f"`KerasModel.path` must be a model whose input is known. Received {self.path!r}, which was saved "
+                "before it was called. Call it once on images, or begin it with keras.Input, and save it again."
+            )
         if self.layer is None:
             return model
         names = [one.name for one in model.layers]
@@ -71,9 +76,20 @@ class KerasModel:
                 f"`KerasModel.layer` must be a layer of the model. Received {self.layer!r}; there are "
                 f"{', '.join(names)}. Name one of those, or none for the output."
             )
-        return keras.Model(model.inputs, model.get_layer(self.layer).output)
+        try:
+            return keras.Model(model.inputs, model.get_layer(self.layer).output)
+        except (ValueError, AttributeError) as error:  # a nested model has tensors of its own
+            raise UserError(
+                f"`KerasModel.layer` must be a layer whose output the model itself computes once. Received "
+                f"{self.layer!r}: {' '.join(str(error).split())[:200]} Name another, or save the part up to it."
+            ) from error
 
 
 def _flat(model: keras.Model, images: tf.Tensor) -> tf.Tensor:
-    output = tf.convert_to_tensor(model(images, training=False))
+    output = model(images, training=False)
+    if not tf.is_tensor(output):
+        raise UserError(
+            f"`KerasModel` takes features from one tensor. Received a {type(output).__name__} from {model.name!r}. "
+            "Name a layer of one output by `KerasModel.layer`."
+        )
     return tf.reshape(output, [output.shape[0], -1])

@@ -129,6 +129,7 @@ class SampleEvaluator:
 
     @functools.cached_property
     def _reference(self) -> _Reference:
+        self._require_some()
         data = self._data if self._split is None else _of_split(self._data, self._split)
         network = self._extractor.load(self._data)
         count = self._num_real or min(data.spec.num_examples, _MOST)
@@ -181,6 +182,15 @@ class SampleEvaluator:
     def _settings(self) -> dict[str, str]:
         """Return {name: its metric with all settings}."""
         return {name: repr(one) for one in [*self._metrics, *self._model_metrics] for name in one.better}
+
+    def _require_some(self) -> None:
+        if not self._metrics and not self._model_metrics:
+            raise UserError(
+                "`SampleEvaluator.metrics` or `model_metrics` must hold one that this model allows. Received "
+                f"{[type(one).__name__ for one in self._all_metrics]}"
+                f"{', for a model that draws no class on request' if not self._conditional else ''}. Bind "
+                "`SampleEvaluator.metrics = [@frechet.FrechetDistance()]`, or leave that line out."
+            )
 
     def _require_met(self, metric: Metric) -> None:
         lacking = metric.needs - self._extractor.gives - {"request"}

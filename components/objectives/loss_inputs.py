@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import tensorflow as tf
 
+from components.dependence import depends
 from components.interfaces import Moment, happening_at
 from components.outside import outside
 
@@ -12,31 +13,17 @@ from components.outside import outside
 def depends_on_first(function: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], size: int) -> bool:
     """Say whether a function of two float32[size] uses the value of the first.
 
-    Its graph tells: a gradient would not, as none passes through a `stop_gradient` or a comparison. What is done inside
-    a function that is called in the graph counts as a use, and so does a value that is remembered.
+    Its graph tells: a gradient would not, as none passes through a `stop_gradient` or a comparison. What is remembered
+    counts as a use.
     """
 
-    def ask() -> bool:
-        with tf.Graph().as_default():
-            first, second = (tf.compat.v1.placeholder(tf.float32, [size]) for _ in range(2))
-            memory = _Memory()
-            with happening_at(Moment(_Random(size), memory)):
-                value = tf.convert_to_tensor(function(first, second))
-            return _leads_to(first.op, [value.op, *(one.op for one in memory.told)])
+    def ask(first: tf.Tensor, second: tf.Tensor) -> list[tf.Tensor]:
+        memory = _Memory()
+        with happening_at(Moment(_Random(size), memory)):
+            return [function(first, second), *memory.told]
 
-    return outside(ask)  # a graph of its own, which neither the step's graph nor its tapes see
-
-
-def _leads_to(source: tf.Operation, ends: Sequence[tf.Operation]) -> bool:
-    waiting, seen = list(ends), set()
-    while waiting:
-        operation = waiting.pop()
-        if operation is source:
-            return True
-        if operation.name not in seen:
-            seen.add(operation.name)
-            waiting += [*(one.op for one in operation.inputs), *operation.control_inputs]
-    return False
+    inputs = [tf.TensorSpec([size]), tf.TensorSpec([size])]
+    return outside(lambda: depends(ask, inputs, 0))  # neither the step's graph nor its tapes see it
 
 
 @dataclass(frozen=True)

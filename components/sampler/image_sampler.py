@@ -4,8 +4,8 @@ import functools
 
 import tensorflow as tf
 
+from components.dependence import depends
 from components.interfaces import Networks, Positive, UserError, latent_dim
-from components.sampler.dependence import depends
 from components.sampler.latent_decoder import LatentDecoder
 
 

@@ -65,8 +65,8 @@ def cluster(tf_config: str | None) -> Cluster:
     addresses = [address for job in _JOBS for address in jobs.get(job, [])]
     if not addresses:
         raise _refusal("lists the workers", tf_config)
-    if not all(isinstance(address, str) and ":" in address for address in addresses):
-        raise _refusal("lists each worker as `host:port`", tf_config)
+    if not all(isinstance(address, str) and _is_address(address) for address in addresses):
+        raise _refusal("lists each worker as `host:port`, of a port from 1 to 65535", tf_config)
     twice = [address for address in addresses if addresses.count(address) > 1]
     if twice:
         raise _refusal("lists each worker once", tf_config, f" ({twice[0]} is there twice)")
@@ -100,6 +100,11 @@ def join() -> Hardware:
         wait_for_all=wait_for_all,
         agree=agree,
     )
+
+
+def _is_address(text: str) -> bool:
+    host, _, port = text.rpartition(":")
+    return bool(host) and port.isdecimal() and 0 < int(port) < 2**16
 
 
 def _strategy(members: Cluster) -> tf.distribute.Strategy:

@@ -168,6 +168,11 @@ def test_run_without_an_evaluator_is_scored_by_the_default(trained, tmp_path, ca
         ({"checkpoint": "first"}, "'latest', 'best' or a step"),
         ({"checkpoint": "best", "best_by": "beauty"}, "must be a metric.*'beauty'; there are frechet_distance"),
         ({"checkpoint": "best", "best_by": "kernel_distance_spread"}, "must be a metric"),
+        (
+            {"watch": True, "best_by": "beauty"},
+            "must be a metric of the evaluation. Received 'beauty'; there are frechet",
+        ),
+        ({"gin_param": ["sample_evaluator.SampleEvaluator.metrics = []"]}, "must hold one"),
         ({"checkpoint": "1", "watch": True}, "takes each new checkpoint"),
         (
             {"gin_param": ["experiment.Experiment.evaluator = None", "experiment.Experiment.evaluate_every = None"]},
@@ -314,7 +319,18 @@ def test_evaluation_file_keeps_steps_in_order_and_names_the_best(tmp_path) -> No
     kept.add(4, {"distance": measurement(9.0), "precision": measurement(0.5, "higher")})
     assert len(kept.entries()) == 3 and kept.best("distance") == (6, 2.0)
     kept.add(4, {"distance": measurement(1.0, num_real=8)})
-    assert len(kept.entries()) == 4
+    assert len(kept.entries()) == 4 and kept.best("distance") == (6, 2.0)
+
+
+def test_best_compares_only_what_was_measured_in_the_same_way(tmp_path) -> None:
+    kept = EvaluationFile(tmp_path / "evaluation.json")
+    for step, distance, count in ((1, 17.5, 2000), (2, 5.2, 2000), (2, 48.6, 40), (3, 4.0, 40)):
+        kept.add(step, {"distance": measurement(distance, num_real=count, checkpoint_step=step)})
+    kept.add(4, {"distance": measurement(0.1, num_real=2000, extractor="another")})
+    assert kept.best("distance", among=[1, 2, 4]) == (2, 5.2)
+    assert kept.best("distance") == (3, 4.0)  # of ways with as many steps, that of the latest
+    asked = {"distance": measurement(num_real=2000, checkpoint_step=9)}
+    assert kept.best("distance", like=asked) == (2, 5.2)
 
 
 def test_evaluation_file_that_is_damaged_or_empty_is_refused(tmp_path) -> None:

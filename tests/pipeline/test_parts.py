@@ -38,6 +38,8 @@ def test_write_makes_a_grid_an_archive_or_a_folder(tmp_path) -> None:
         np.testing.assert_array_equal(archive["labels"], [7, 7, 1])
         assert archive["images"].dtype == np.uint8 and archive["labels"].dtype == np.int32
     grid.write(images, [7, 7, 1], tmp_path / "folder", columns=3)
+    with pytest.raises(UserError, match="without images of an earlier call.*000000-7.png"):
+        grid.write(images[:1], [3], tmp_path / "folder", columns=3)
     assert sorted(p.name for p in (tmp_path / "folder").iterdir()) == ["000000-7.png", "000001-7.png", "000002-1.png"]
 
 

@@ -51,6 +51,8 @@ class Program:
         data = {"name": "mnist_5k", "split": "train", "fingerprint": "f"}
         manifest = {"versions": {"keras": "3"}, "data": data, "starts": [started]}
         (folder / "manifest.json").write_text(json.dumps(manifest))
+        if "--mode=sample" not in arguments:
+            (folder / "checkpoints" / "step-000000010").mkdir(parents=True, exist_ok=True)
         return status
 
     @property
@@ -107,10 +109,20 @@ def test_run_after_a_failed_sampling_does_not_train_again(run) -> None:
 def test_run_of_another_configuration_deletes_the_run_of_the_old_one(run, tmp_path: Path) -> None:
     run(cell(), Program())
     folder = tmp_path / "hinge" / "seed-0"
-    (folder / "checkpoints").mkdir()
+    (folder / "checkpoints" / "of-the-old-one").mkdir()
     run(cell(fingerprint="c1"), program := Program())
     assert program.modes == ["train", "sample"]
-    assert not (folder / "checkpoints").exists()
+    assert not (folder / "checkpoints" / "of-the-old-one").exists()
+
+
+def test_run_that_lost_its_checkpoints_or_its_notes_is_trained_again(run, tmp_path: Path) -> None:
+    assert run(cell(), Program(0, 1)).failure
+    (tmp_path / "hinge" / "seed-0" / "checkpoints" / "step-000000010").rmdir()
+    assert run(cell(), program := Program()).scores
+    assert program.modes == ["train", "sample"]
+    (tmp_path / "hinge" / "seed-0" / "cell.json").write_text("[]")
+    assert run(cell(), program := Program()).scores
+    assert program.modes == ["train", "sample"]
 
 
 def test_refuse_others_names_the_cells_of_another_configuration(run, tmp_path: Path) -> None:

@@ -181,6 +181,25 @@ def test_keras_model_that_is_none_is_refused(model_file, tmp_path) -> None:
         KerasModel(path=str(tmp_path / "flat.keras")).load(ToySource())
 
 
+def test_keras_model_without_one_known_output_is_refused_with_what_to_bind(tmp_path) -> None:
+    def saved(model: keras.Model) -> KerasModel:
+        model.save(tmp_path / "model.keras")
+        return KerasModel(path=str(tmp_path / "model.keras"))
+
+    images = keras.Input((6, 6, 3))
+    flat = keras.layers.Flatten(name="flat")(images)
+    for outputs in ([flat, flat + 1.0], {"a": flat}):
+        with pytest.raises(UserError, match="features from one tensor.*`KerasModel.layer`"):
+            saved(keras.Model(images, outputs)).load(ToySource())(BYTES, np.zeros(6, np.int32))
+    with pytest.raises(UserError, match="whose input is known.*before it was called"):
+        saved(keras.Sequential([keras.layers.Flatten()])).load(ToySource())
+    within = keras.Input((6, 6, 3))
+    inner = keras.Model(within, keras.layers.Flatten()(within), name="inner")
+    saved(keras.Model(images, keras.layers.Dense(2)(inner(images))))
+    with pytest.raises(UserError, match="the model itself computes once. Received 'inner'"):
+        KerasModel(path=str(tmp_path / "model.keras"), layer="inner").load(ToySource())
+
+
 # --- Inception -------------------------------------------------------------------------------------------------------
 
 

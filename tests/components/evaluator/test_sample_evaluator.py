@@ -74,6 +74,12 @@ def evaluator(source=None, sampler=None, **settings) -> SampleEvaluator:
     )
 
 
+def test_evaluation_without_a_metric_is_refused() -> None:
+    for ask in (lambda one: one.prepare(), lambda one: one.evaluate(1)):
+        with pytest.raises(UserError, match=r"must hold one.*Received \[\]"):
+            ask(evaluator(metrics=[]))
+
+
 @pytest.fixture(scope="module", params=[1, 3])
 def scored(request):
     return evaluator(ToySource(toy_spec(4, 4, request.param))), request.param

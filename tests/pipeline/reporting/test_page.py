@@ -118,6 +118,15 @@ def test_accuracy_that_stays_at_an_end_is_told(end, folder) -> None:
     assert [one for one in health.findings(facts.read(folder)) if one.what == "Stuck" and one.level == "bad"]
 
 
+@pytest.mark.parametrize(
+    "name", ["generator/class_accuracy", "recognition/class_accuracy", "evaluation/class_accuracy"]
+)
+def test_class_that_is_always_read_rightly_is_no_fault(name, folder) -> None:
+    points = [{"step": step, name: 1.0} for step in range(9)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(point) + "\n" for point in points))
+    assert not [one for one in health.findings(facts.read(folder)) if one.what == "Stuck"]
+
+
 def test_long_curve_keeps_its_ends_and_its_peaks() -> None:
     points = [{"step": step, "loss": float(step == 7777) - float(step == 3333)} for step in range(10_000)]
     steps, values = curves.curve(points, "loss")

@@ -1,12 +1,13 @@
-"""Whether what a network makes depends on one of its inputs, told by its graph."""
+"""Whether what a function makes depends on one of its inputs, told by its graph; for all areas."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow as tf
 
 
-def depends(function: Callable[..., tf.Tensor], inputs: Sequence[tf.TensorSpec], which: int) -> bool:
-    """Say whether a path of operations leads from input `which` to the output of a function of tensors.
+def depends(function: Callable[..., Any], inputs: Sequence[tf.TensorSpec], which: int) -> bool:
+    """Say whether a path of operations leads from input `which` to an output of a function of tensors.
 
     Its values would not tell: those of a new network may be alike for all classes, and differ after a step.
     """
