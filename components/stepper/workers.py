@@ -2,20 +2,17 @@
 
 import json
 import os
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
-from absl import logging
 
 from components.interfaces import Hardware, UserError
+from components.stepper.rendezvous import meet, port_is_taken
 
 _JOBS = ("chief", "worker")
 _NUMBERS = 65  # 0 to 64: none, or the number of a signal
-_PATIENCE_SECONDS = 20.0
 _EXAMPLE = '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "worker", "index": 0}}'
 
 
@@ -81,11 +78,11 @@ def join() -> Hardware:
     """Return the hardware of a run that the workers of TF_CONFIG share, when all of them have come.
 
     Raises:
-      UserError: TF_CONFIG does not say who they are, or this one's port is taken.
+      UserError: TF_CONFIG does not say who they are, this one's port is taken, or some do not come within an hour.
     """
     members = cluster(os.environ.get("TF_CONFIG"))
-    with _saying_who_is_awaited(members):
-        strategy = _strategy(members)
+    meet(members.addresses, members.index)
+    strategy = _strategy(members)
     agree = _agreement(strategy)
 
     def wait_for_all() -> None:
@@ -113,11 +110,7 @@ def _strategy(members: Cluster) -> tf.distribute.Strategy:
     except tf.errors.UnknownError as error:
         if "Could not start gRPC server" not in str(error):
             raise
-        raise UserError(
-            "A worker needs the port that TF_CONFIG gives it. Received for this one "
-            f"{members.addresses[members.index]}, where nothing can be opened: another process has it, such as a "
-            "worker of a run before. End that, or give TF_CONFIG another port on all workers."
-        ) from error
+        raise port_is_taken(members.addresses[members.index]) from error
 
 
 def _agreement(strategy: tf.distribute.Strategy) -> Callable[[int], int]:
@@ -133,20 +126,6 @@ def _agreement(strategy: tf.distribute.Strategy) -> Callable[[int], int]:
         return int(tf.reduce_max(tf.where(count(tf.constant(number)) > 0)))
 
     return agree
-
-
-@contextmanager
-def _saying_who_is_awaited(members: Cluster) -> Iterator[None]:
-    """Say it where a worker is late: TensorFlow waits for an hour, in silence."""
-    text = "Still waiting for all of %d workers to start: %s. This is worker %d."
-    arguments = (len(members.addresses), ", ".join(members.addresses), members.index)
-    timer = threading.Timer(_PATIENCE_SECONDS, logging.warning, (text, *arguments))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _read(tf_config: str | None) -> tuple[dict[str, list[Any]], dict[str, Any]]:

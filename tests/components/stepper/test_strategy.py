@@ -1,13 +1,17 @@
 """Which hardware is chosen on this machine, which has neither TPU nor GPU."""
 
 import json
+import signal
+import socket
+import subprocess
+import sys
 import threading
 
 import pytest
 import tensorflow as tf
 
 from components.interfaces import UserError
-from components.stepper import strategy, workers
+from components.stepper import rendezvous, strategy, workers
 
 
 @pytest.mark.parametrize(
@@ -98,27 +102,62 @@ def test_port_that_is_taken_is_told(monkeypatch) -> None:
         raise tf.errors.UnknownError(None, None, "Could not start gRPC server")
 
     monkeypatch.setenv("TF_CONFIG", tf_config(worker=["a:1", "b:1"]))
+    monkeypatch.setattr(workers, "meet", lambda *_: None)
     monkeypatch.setattr(tf.distribute, "MultiWorkerMirroredStrategy", refuse)
     with pytest.raises(UserError, match="Received for this one a:1"):
         strategy.select(name="multi_worker")
 
 
-def test_worker_that_is_late_is_told(monkeypatch) -> None:
+def free_ports(count: int) -> list[str]:
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in held]
+    for one in held:
+        one.close()
+    return [f"127.0.0.1:{port}" for port in ports]
+
+
+def test_workers_meet_and_a_late_one_is_told(monkeypatch) -> None:
     told: list[str] = []
-    is_told = threading.Event()
+    monkeypatch.setattr(rendezvous.logging, "warning", lambda text, *arguments: told.append(text % arguments))
+    addresses, has_met = free_ports(2), threading.Event()
 
-    def warning(text: str, *arguments: object) -> None:
-        told.append(text % arguments)
-        is_told.set()
+    def come_late() -> None:
+        rendezvous.meet(addresses, 1)
+        # The first need not have seen this one yet: a server takes the port over, as TensorFlow's does.
+        with socket.create_server(("", int(addresses[1].rpartition(":")[2]))):
+            has_met.wait(20)
 
-    def wait() -> None:
-        assert is_told.wait(10)
-        raise tf.errors.UnknownError(None, None, "enough")
+    late = threading.Timer(0.5, come_late)
+    late.start()
+    rendezvous.meet(addresses, 0, patience=0.0, most=20.0)
+    has_met.set()
+    late.join()
+    assert told == [f"Still waiting for {addresses[1]}, of 2 workers. This is worker 0."]
 
-    monkeypatch.setenv("TF_CONFIG", tf_config(worker=["a:1", "b:1"]))
-    monkeypatch.setattr(workers, "_PATIENCE_SECONDS", 0.01)
-    monkeypatch.setattr(workers.logging, "warning", warning)
-    monkeypatch.setattr(tf.distribute, "MultiWorkerMirroredStrategy", wait)
-    with pytest.raises(tf.errors.UnknownError):
-        strategy.select(name="multi_worker")
-    assert told == ["Still waiting for all of 2 workers to start: a:1, b:1. This is worker 0."]
+
+def test_worker_that_never_comes_or_a_port_that_is_taken_is_an_error() -> None:
+    addresses = free_ports(2)
+    with pytest.raises(UserError, match=rf"none at {addresses[1]}"):
+        rendezvous.meet(addresses, 0, most=0.0)
+    with (
+        socket.create_server(("", int(addresses[0].rpartition(":")[2]))),
+        pytest.raises(UserError, match=f"Received for this one {addresses[0]}"),
+    ):
+        rendezvous.meet(addresses, 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_wait_for_a_worker_ends_at_a_signal(number, repository) -> None:
+    addresses = free_ports(2)
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from components.stepper import rendezvous\n"
+        f"rendezvous.meet({addresses!r}, 0, patience=0.0)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=repository, stderr=subprocess.PIPE, text=True)
+    for line in process.stderr:
+        if "Still waiting" in line:
+            break
+    process.send_signal(number)
+    process.communicate(timeout=20)
+    assert process.returncode != 0
