@@ -57,16 +57,16 @@ class Yardstick:
     held_out: Any  # SampleSet of 1,000
     recipe: str  # tells the classifier apart from others
 
-    @property
-    def real(self) -> Score:
-        """The score of the digits that are held out."""
-        return self._score_of(self.held_out)
+    def real(self, count: int = _BLOCK) -> Score:
+        """Return the score of the digits that are held out, in blocks as large as `count` samples are scored in."""
+        return self._score_of(self.held_out, block_of(count))
 
     def score(self, digits: Digits) -> Score:
         """Return the score of `digits`; raises UserError for fewer than two of each class."""
-        return self._score_of(self.network(digits.images, digits.labels.astype(np.int32)))
+        found = self.network(digits.images, digits.labels.astype(np.int32))
+        return self._score_of(found, block_of(len(found)))
 
-    def _score_of(self, found: Any) -> Score:
+    def _score_of(self, found: Any, block: int) -> Score:
         from components.evaluator.classes import ClassAccuracy
         from components.evaluator.diversity import Diversity, NearDuplicates
 
@@ -77,7 +77,7 @@ class Yardstick:
             count=len(found),
             accuracy=accuracy["class_accuracy"],
             accuracy_least=accuracy["class_accuracy_least"],
-            frechet=block_distance(found.features, self.learnt.features),
+            frechet=block_distance(found.features, self.learnt.features, block),
             variety=variety["diversity"],
             variety_least=variety["diversity_least"],
             duplicates=twins["duplicates_of_generated"],
@@ -93,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         samples = read_samples(path)
         quiet.start()
         measure = yardstick()
-        report(measure.score(samples), measure.real)
+        report(measure.score(samples), measure.real(len(samples.images)))
     except UserError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
@@ -129,14 +129,18 @@ def yardstick() -> Yardstick:
     return Yardstick(network, learnt, held_out, f"{classifier.RECIPE} of {_TRAIN_STEPS} steps")
 
 
-def block_distance(features: np.ndarray, learnt_features: np.ndarray) -> float:
-    """Return the mean Fréchet distance of blocks of 1,000 rows, or of all rows where they are fewer.
+def block_of(count: int) -> int:
+    """Return how many images one Fréchet distance takes where there are `count`."""
+    return min(_BLOCK, count)
 
-    So sets of any size compare with the real digits that are held out; rows beyond the last whole block are left out.
+
+def block_distance(features: np.ndarray, learnt_features: np.ndarray, size: int) -> float:
+    """Return the mean Fréchet distance of blocks of `size` rows.
+
+    So sets of any number compare with real digits in blocks as large; rows beyond the last whole block are left out.
     """
     from components.evaluator.frechet import frechet_distance
 
-    size = min(_BLOCK, len(features))
     starts = range(0, len(features) - size + 1, size)
     return float(np.mean([frechet_distance(features[start : start + size], learnt_features) for start in starts]))
 

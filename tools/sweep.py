@@ -103,8 +103,8 @@ def _sweep(table: Table, cells: Sequence[Cell], workdir: Path, output: Path, *, 
     if stop.requested:
         print(f"Stopped: {len(outcomes)} of {len(cells)} cells are done. The same command goes on from there.")
         return stop.exit_status
-    scored = measure.real
-    real = Real(scored.count, len(measure.learnt), scored.accuracy, scored.frechet)
+    scored, block = measure.real(table.sweep.num_images), score_digits.block_of(table.sweep.num_images)
+    real = Real(scored.count, len(measure.learnt), scored.accuracy, scored.frechet, block)
     _write(output, document(table, outcomes, real, command=command, jobs=jobs))
     failed = sum(1 for one in outcomes if one.failure)
     print(f"Done: {len(outcomes) - failed} cells scored, {failed} failed. The table is in {output}.")
@@ -170,7 +170,7 @@ class Scorer:
     def __init__(self, measure: score_digits.Yardstick) -> None:
         """Hold what is measured by."""
         self._measure = measure
-        self._real = measure.real
+        self._real = measure.real()
 
     def __call__(self, path: Path) -> dict[str, float]:
         """Return {accuracy, frechet, variety}; raises UserError for samples that are no digits."""

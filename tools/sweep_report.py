@@ -17,6 +17,7 @@ class Real:
     learnt: int
     accuracy: float
     frechet: float
+    block: int  # images that one distance takes, of a row's as of these
 
 
 def document(table: Table, outcomes: Sequence[Outcome], real: Real, *, command: str, jobs: int) -> str:
@@ -85,7 +86,7 @@ def _meaning(table: Table, real: Real) -> Iterator[str]:
         "`-` where a model draws no class on request."
     )
     yield (
-        f"- **Fréchet distance**: squared, between Gaussians fitted to the classifier's 128 features of {real.count:,} "
+        f"- **Fréchet distance**: squared, between Gaussians fitted to the classifier's 128 features of {real.block:,} "
         f"images (the mean over as many such blocks as there are) and of the {real.learnt:,} real digits that the "
         "classifier has learnt. Its unit is this classifier's own. The held-out digits are new to the classifier, "
         "which a model's digits need not be: one that repeats what it has learnt can go below them."

@@ -38,9 +38,17 @@ def test_real_digits_are_each_digit_once_and_score_high(measure: Yardstick) -> N
     images = np.concatenate([measure.learnt.images, measure.held_out.images])
     assert len({image.tobytes() for image in images}) == 5000
     score = measure.score(held_out(measure))
-    assert score == measure.real
+    assert score == measure.real()
     assert score.accuracy > 0.93 and score.duplicates < 0.02 and score.count == 1000
     assert 0.8 < score.variety_least < score.variety <= 1.0
+
+
+@pytest.mark.slow
+def test_few_samples_stand_beside_real_digits_in_blocks_as_small(measure: Yardstick) -> None:
+    features, learnt = measure.held_out.features, measure.learnt.features
+    blocks = [frechet_distance(features[start : start + 250], learnt) for start in range(0, 1000, 250)]
+    np.testing.assert_allclose(measure.real(250).frechet, np.mean(blocks))
+    assert measure.real(250).frechet > measure.real().frechet  # fewer images, a greater distance
 
 
 @pytest.mark.slow
@@ -50,7 +58,7 @@ def test_score_of_shuffled_labels_is_chance_and_of_noise_is_far(measure: Yardsti
     assert 0.05 < measure.score(Digits(digits.images, labels)).accuracy < 0.15
     noise = np.random.default_rng(0).integers(0, 256, (1000, 28, 28, 1)).astype(np.uint8)
     found = measure.score(Digits(noise, digits.labels))
-    assert 0.0 < measure.real.frechet < 0.1 * found.frechet
+    assert 0.0 < measure.real().frechet < 0.1 * found.frechet
 
 
 @pytest.mark.slow
@@ -66,7 +74,9 @@ def test_block_distance_is_the_mean_over_whole_blocks(monkeypatch: pytest.Monkey
     monkeypatch.setattr(score_digits, "_BLOCK", 10)
     rows, learnt = np.random.default_rng(3).normal(size=(2, 25, 2))
     parts = [frechet_distance(rows[start : start + 10], learnt) for start in (0, 10)]
-    np.testing.assert_allclose(score_digits.block_distance(rows, learnt), np.mean(parts))
+    np.testing.assert_allclose(
+        score_digits.block_distance(rows, learnt, score_digits.block_of(len(rows))), np.mean(parts)
+    )
 
 
 @pytest.mark.slow

@@ -269,7 +269,7 @@ def outcomes_of(of: Table) -> list[Outcome]:
 
 
 READ = "91.0% (90.0% to 92.0%)"
-REAL = Real(count=1000, learnt=4000, accuracy=0.99, frechet=3.25)
+REAL = Real(count=1000, learnt=4000, accuracy=0.99, frechet=3.25, block=1000)
 
 
 def test_document_sorts_by_distance_and_shows_means_and_spreads() -> None:
