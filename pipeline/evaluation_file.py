@@ -80,11 +80,7 @@ class EvaluationFile:
             raise UserError(
                 f"The best checkpoint is one that was evaluated. {self._path} tells of none. Evaluate some."
             )
-        ways: dict[str, dict[int, Any]] = {}
-        for entry in entries:
-            if metric in entry["metrics"]:
-                one = entry["metrics"][metric]
-                ways.setdefault(_way(one["certificate"]), {})[entry["step"]] = one
+        ways = _by_way(metric, entries)
         if like is not None and metric in like:
             by_step = ways.get(_way(like[metric].certificate), {})
         else:
@@ -98,6 +94,16 @@ class EvaluationFile:
         sign = 1 if next(iter(by_step.values()))["better"] == "lower" else -1
         step = min(by_step, key=lambda one: (sign * by_step[one]["value"], one))
         return step, by_step[step]["value"]
+
+
+def _by_way(metric: str, entries: list[dict[str, Any]]) -> dict[str, dict[int, Any]]:
+    """Return {way: {step: the newest of a metric's numbers}}."""
+    ways: dict[str, dict[int, Any]] = {}
+    for entry in entries:
+        one = entry["metrics"].get(metric)
+        if one is not None:
+            ways.setdefault(_way(one["certificate"]), {})[entry["step"]] = one
+    return ways
 
 
 def _way(certificate: Mapping[str, Any]) -> str:
@@ -140,8 +146,5 @@ def _number(value: float) -> str:
 
 
 def _made(entry: Mapping[str, Any]) -> Any:
-    """Return what tells how an entry was made: its step and its certificates without what was found."""
-    return entry["step"], {
-        name: {key: value for key, value in one["certificate"].items() if key != "value_of_each_seed"}
-        for name, one in entry["metrics"].items()
-    }
+    """Return what tells how an entry was made: its step and the way of each number."""
+    return entry["step"], {name: _way(one["certificate"]) for name, one in entry["metrics"].items()}

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SHARED = {
     f"components.{name}"
-    for name in ("interfaces", "errors", "moment", "draws", "class_mixture", "outside", "dependence")
+    for name in ("interfaces", "errors", "moment", "draws", "class_mixture", "outside", "dependence", "per_example")
 }
 SOURCES = sorted(p for folder in ("components", "pipeline", "tools") for p in (ROOT / folder).rglob("*.py"))
 

@@ -19,6 +19,7 @@ from components.interfaces import (
     latent_dim,
 )
 from components.objectives.loss_inputs import depends_on_first
+from components.per_example import other_form
 
 
 def generate(networks: Networks, random: Random) -> tuple[tf.Tensor, tf.Tensor]:
@@ -114,11 +115,12 @@ def judgement(discriminator: keras.Model, images: tf.Tensor, labels: tf.Tensor) 
             f"{discriminator.name!r}, which takes {' and '.join(map(str, taken))}{given}. Bind a discriminator as "
             "`Experiment.networks['discriminator']`."
         )
-    logits, size = outputs["logits"], images.shape[0]
-    if logits.dtype != tf.float32 or logits.shape.as_list() != [size]:
+    size = images.shape[0]
+    received = other_form(outputs["logits"], size)
+    if received is not None:
         raise UserError(
             f"A discriminator's 'logits' are float32, one number per image, whatever the precision. Received "
-            f"{logits.dtype.name}{logits.shape.as_list()} from {discriminator.name!r} where float32[{size}] is due. "
+            f"{received} from {discriminator.name!r} where float32[{size}] is due. "
             "Let its last layer have dtype='float32' and one unit, and take [:, 0] of it."
         )
     return outputs
@@ -186,9 +188,9 @@ def accuracy(real_logits: tf.Tensor, fake_logits: tf.Tensor) -> dict[str, tf.Ten
 
 def _require_term(what: str, function: Callable[..., object], value: object, size: int | None) -> None:
     """Refuse what is no float32[B]; the step's own check would not know which function to name."""
-    if tf.is_tensor(value) and value.dtype == tf.float32 and value.shape.as_list() == [size]:
+    received = other_form(value, size)
+    if received is None:
         return
-    received = f"{value.dtype.name}{value.shape.as_list()}" if tf.is_tensor(value) else repr(value)
     raise UserError(
         f"{what} is float32, one number per example, never a mean. Received {received} from "
         f"{getattr(function, '__name__', type(function).__name__)!r} where float32[{size}] is due. Return a tensor of "

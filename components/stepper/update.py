@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from components.interfaces import Batch, Losses, Moment, Networks, Random, Update, UserError, happening_at
+from components.per_example import other_form
 from components.stepper.memory import Averages, MoveMemory, follow
 from components.stepper.players import LivePlayer
 
@@ -124,9 +125,9 @@ def _sum(left: tf.Tensor | None, right: tf.Tensor | None) -> tf.Tensor | None:
 
 
 def _check_per_example(what: str, value: object, size: int) -> None:
-    if tf.is_tensor(value) and value.shape.as_list() == [size] and value.dtype == tf.float32:
+    received = other_form(value, size)
+    if received is None:
         return
-    received = f"{value.dtype.name}{value.shape.as_list()}" if tf.is_tensor(value) else repr(value)
     raise UserError(
         f"Losses and metrics are float32, one number per example, never a mean. {what} must be float32[{size}]; "
         f"received {received}. Cast it, or reduce over all axes but the first, in the loss or objective that "
