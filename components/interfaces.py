@@ -515,6 +515,11 @@ class Requestable(Protocol):
     conditional: bool  # whether the images depend on the labels
 
 
+def draws_class_on_request(sampler: Sampler) -> bool:
+    """Return whether the images depend on their labels, as far as the sampler tells."""
+    return not isinstance(sampler, Requestable) or sampler.conditional
+
+
 SamplerFactory = Callable[[Networks], Sampler]
 
 

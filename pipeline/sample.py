@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from components.interfaces import Curating, Decoder, Hardware, Requestable, Sampler, UserError
+from components.interfaces import Curating, Decoder, Hardware, Sampler, UserError, draws_class_on_request
 from pipeline import configs, grid
 from pipeline.build import Run, build
 from pipeline.run_folder import RunFolder
@@ -61,11 +61,6 @@ def drawn(sampler: Sampler, num_images: int, *, seed: int, labels: Sequence[int]
         return sampler.sample(num_images, seed=seed, labels=labels)
     decoder = decoder_of(sampler, "--truncation")
     return decoder.decode(decoder.latents(num_images, seed=seed, truncation=truncation), labels)
-
-
-def draws_class_on_request(sampler: Sampler) -> bool:
-    """Return whether the images depend on their labels, as far as the sampler tells."""
-    return not isinstance(sampler, Requestable) or sampler.conditional
 
 
 def require_class_on_request(sampler: Sampler, labels: str) -> None:

@@ -10,7 +10,16 @@ import numpy as np
 from components.evaluator import real_images
 from components.evaluator.extractor import Extractor, FeatureNetwork
 from components.evaluator.metric import Better, Metric, ModelMetric, SampleSet, Trained
-from components.interfaces import DataSource, Measurement, Networks, Positive, Requestable, Sampler, Update, UserError
+from components.interfaces import (
+    DataSource,
+    Measurement,
+    Networks,
+    Positive,
+    Sampler,
+    Update,
+    UserError,
+    draws_class_on_request,
+)
 
 _MOST = 50_000  # real images, where no number is asked for
 
@@ -119,9 +128,7 @@ class SampleEvaluator:
     @functools.cached_property
     def _conditional(self) -> bool:
         """Whether the model draws a class on request."""
-        sampler = self._sampler
-        has_classes = self._networks.spec.num_classes > 1
-        return has_classes and (not isinstance(sampler, Requestable) or sampler.conditional)
+        return self._networks.spec.num_classes > 1 and draws_class_on_request(self._sampler)
 
     @functools.cached_property
     def _metrics(self) -> list[Metric]:
